@@ -1,0 +1,13 @@
+//! The server: untrusted commits go in, signed verdicts come out. Each module is one room; `docs/ARCHITECTURE.md` is the map.
+
+pub mod admin;
+pub mod config;
+pub mod image;
+pub mod overlay;
+pub mod pipeline;
+pub mod queue;
+pub mod repository;
+pub mod sandbox;
+pub mod sign;
+pub mod store;
+pub mod wire;

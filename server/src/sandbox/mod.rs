@@ -1,0 +1,162 @@
+//! Sealed rooms: a run order goes in, facts of attempts come out, nothing stays behind.
+//!
+//! Never judges, never reads a repository, never sees a key. What the candidate causes is a fact; what the engine causes
+//! is `SandboxError`. Only `docker` says "container".
+
+use std::io::Read;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tribunal_core::id::{Digest, NodeId, RepoPath};
+use tribunal_core::outcome::{AttemptFacts, Lane, Pins};
+use tribunal_core::policy::Policy;
+use tribunal_core::reason::Aborted;
+
+/// A tree to be sealed: written once per digest into a read-only volume.
+pub struct TreeToSeal {
+    /// Digest over base tree, policy and layout: the volume's identity.
+    pub digest: Digest,
+    /// Makes the tar; called only when the volume is not there yet.
+    pub tar: Box<dyn FnOnce() -> Result<Box<dyn Read + Send>, Aborted> + Send>,
+}
+
+/// A tree that is sealed and complete.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SealedTree {
+    /// Its identity.
+    pub digest: Digest,
+}
+
+/// What one attempt is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptOrder {
+    /// 0, 1, … within the run.
+    pub index: u32,
+    /// Which interpreter start it is forked from.
+    pub start: u32,
+    /// Its pins.
+    pub pins: Pins,
+    /// Whether marks silence.
+    pub silence: SilenceMode,
+    /// Only these cases; `None` is all.
+    pub only: Option<Vec<NodeId>>,
+    /// Whether the cases run.
+    pub extent: Extent,
+}
+
+/// Whether skip and xfail marks hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SilenceMode {
+    /// They hold.
+    Silenced,
+    /// They are taken off, run-time skips become failures.
+    Unsilenced,
+}
+
+/// How far an attempt goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Collect only.
+    Collect,
+    /// Collect and run.
+    Run,
+}
+
+/// One run: one room, used once, attempts one after another.
+pub struct RunOrder {
+    /// For names and labels.
+    pub score: String,
+    /// Which lane its attempts belong to.
+    pub lane: Lane,
+    /// The image, by its registered digest.
+    pub image: String,
+    /// The base tree.
+    pub tree: SealedTree,
+    /// The src overlay as one tar, entries by repository path.
+    pub src_tar: bytes::Bytes,
+    /// Sealed test files, manifest order.
+    pub files: Vec<RepoPath>,
+    /// Pins, limits, runner.
+    pub policy: Policy,
+    /// Hash seeds of the interpreter starts.
+    pub starts: Vec<u32>,
+    /// The attempts, in order.
+    pub attempts: Vec<AttemptOrder>,
+    /// Files whose function digests are wanted.
+    pub digests: Vec<RepoPath>,
+}
+
+/// Progress and facts while a run goes on.
+#[derive(Debug, Clone)]
+pub enum RunEvent {
+    /// The room is ready and has the src.
+    Ready,
+    /// An attempt began.
+    AttemptStarted(u32),
+    /// A case of the running attempt is over: how many so far.
+    CasesDone(u32, u32),
+    /// An attempt is over; its facts are final and may be stored.
+    AttemptEnded(Box<AttemptFacts>),
+}
+
+/// What a run came to. Attempts that an earlier one made pointless are still run: no attempt is left out silently.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFacts {
+    /// All attempts, in order.
+    pub attempts: Vec<AttemptFacts>,
+    /// Function digests, `path::qualname` to the two forms.
+    pub digests: Vec<FunctionDigest>,
+    /// Files that would not compile, with the message.
+    pub undigested: Vec<(RepoPath, String)>,
+    /// The interpreter's tag, as in `cp313`.
+    pub python_tag: String,
+}
+
+/// The digests of one function of a sealed file.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct FunctionDigest {
+    /// Its file.
+    pub file: RepoPath,
+    /// Dotted name within the file.
+    pub qualname: String,
+    /// `v2:cp313:<64 hex>`.
+    pub v2: String,
+    /// 16 hex digits over `co_code` alone.
+    pub short: String,
+}
+
+/// What can go wrong here; always ours.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// Retryable trouble with its code.
+    #[error(transparent)]
+    Aborted(#[from] Aborted),
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Rooms.
+    pub rooms: u32,
+    /// Trees.
+    pub trees: u32,
+}
+
+/// Rooms for runs.
+#[async_trait::async_trait]
+pub trait Sandbox: Send + Sync {
+    /// Make the tree available read-only; once per digest, safe to call at the same time from several scores.
+    async fn seal(&self, tree: TreeToSeal) -> Result<SealedTree, SandboxError>;
+
+    /// Run the order in a room of its own. Cancelling ends it within a second or so; the room is gone when this returns,
+    /// whatever it returns.
+    async fn run(
+        &self,
+        order: RunOrder,
+        events: mpsc::Sender<RunEvent>,
+        cancel: CancellationToken,
+    ) -> Result<RunFacts, SandboxError>;
+
+    /// Remove rooms that an earlier process of this server instance left behind, and sealed trees not in `keep`
+    /// when `keep` is given.
+    async fn sweep(&self, keep: Option<&[Digest]>) -> Result<Swept, SandboxError>;
+}
