@@ -1,0 +1,43 @@
+# The index of commands. Each says what it does with `make help`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help bootstrap build image demo verify test test-rust test-python check fmt bench image-repro long
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+bootstrap: ## install and start what is missing: Docker Engine, mmdebstrap
+	@deploy/bootstrap.sh
+
+build: ## both binaries, into target/debug
+	cargo build --locked --bins
+
+image: bootstrap build ## the runner image tribunal/python:3.13
+	deploy/image.sh
+
+demo: bootstrap ## an honest commit comes back as MERGE_OK, a cheating one as MERGE_BLOCKED
+	deploy/demo.sh
+
+verify: ## the demo's three verdicts, verified by ssh-keygen and openssl alone
+	deploy/verify.sh demo_out/honest
+
+test: bootstrap build test-python test-rust ## everything: unit, conformance, black-box on real containers
+
+test-rust:
+	cargo test --locked --workspace
+
+test-python:
+	images/python/tests/run.sh
+
+check: ## formatting, lints, licences
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	deploy/ruff.sh
+	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "cargo-deny is not installed: licences and bans are not checked here"; fi
+
+fmt: ## format Rust and Python
+	cargo fmt --all
+	deploy/ruff.sh --fix
+
+image-repro: bootstrap build ## build the image twice from nothing and compare the ids
+	deploy/image.sh --twice
