@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# verify.sh DIR: the verdict files of DIR, checked with ssh-keygen and openssl alone, against DIR/../allowed_signers and key.pem.
+set -euo pipefail
+dir=${1:?usage: verify.sh DIR}
+keys=$(dirname "$dir")
+for kind in src_score oracle_integrity flake_lease; do
+    echo "\$ ssh-keygen -Y verify -f allowed_signers -I tribunal -n tribunal-verdict -s $kind.json.sig < $kind.json"
+    ssh-keygen -Y verify -f "$keys/allowed_signers" -I tribunal -n tribunal-verdict -s "$dir/$kind.json.sig" <"$dir/$kind.json"
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for kind in src_score oracle_integrity flake_lease; do
+    python3 - "$dir/$kind.sigstore.json" "$dir/$kind.json" "$dir/$kind.txt" "$work" <<'PY'
+import base64, json, pathlib, sys
+
+bundle, payload, word, work = map(pathlib.Path, sys.argv[1:])
+envelope = json.loads(bundle.read_text())["dsseEnvelope"]
+body = base64.b64decode(envelope["payload"])
+assert body == payload.read_bytes(), "the envelope holds other bytes than the payload file"
+kind = envelope["payloadType"].encode()
+(work / "pae").write_bytes(b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(body), body))
+(work / "sig").write_bytes(base64.b64decode(envelope["signatures"][0]["sig"]))
+said = {"PASSED": "PASS", "FAILED": "FAIL", "NOT_RUN": "NOT_RUN"}[json.loads(body)["predicate"]["result"]]
+assert word.read_text() == said + "\n", "the word is not the signed one"
+print(f"{payload.stem}: {said}")
+PY
+    openssl pkeyutl -verify -pubin -inkey "$keys/key.pem" -rawin -in "$work/pae" -sigfile "$work/sig"
+done
