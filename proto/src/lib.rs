@@ -4,6 +4,7 @@
 pub mod v1 {
     #![allow(
         clippy::allow_attributes_without_reason,
+        clippy::large_enum_variant,
         missing_docs,
         unreachable_pub,
         reason = "generated"
