@@ -6,6 +6,9 @@
 use crate::id::{NodeId, RepoPath, Seed};
 use serde::{Deserialize, Serialize};
 
+/// Where the policy is, in every repository.
+pub const POLICY_PATH: &str = "ci/tribunal.toml";
+
 /// The whole policy, defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
