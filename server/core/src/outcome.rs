@@ -209,6 +209,9 @@ pub struct AttemptEnd {
     pub oom_kills: u64,
     /// Bytes it printed.
     pub output_bytes: u64,
+    /// Said where the server had to conclude this end: the room was gone, and this attempt died with it or never ran.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// The kinds of end.

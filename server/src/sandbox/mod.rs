@@ -15,7 +15,10 @@ use tribunal_core::reason::Aborted;
 pub struct TreeToSeal {
     /// Digest over base tree, policy and layout: the volume's identity.
     pub digest: Digest,
-    /// Makes the tar; called only when the volume is not there yet.
+    /// An image that the engine has, by its registered digest: the volume is written through a room that is made of it
+    /// and never started.
+    pub image: String,
+    /// Makes the tar, entries relative to the tree's root; called only when the volume is not there yet.
     pub tar: Box<dyn FnOnce() -> Result<Box<dyn Read + Send>, Aborted> + Send>,
 }
 
