@@ -1,0 +1,152 @@
+//! The C types, constants and functions this library names, declared by hand for 64-bit Linux with
+//! glibc. Nothing here is a hook.
+
+pub(crate) use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
+
+pub(crate) type Clock = c_int;
+
+pub(crate) const CLOCK_REALTIME: Clock = 0;
+pub(crate) const CLOCK_MONOTONIC: Clock = 1;
+pub(crate) const CLOCK_REALTIME_COARSE: Clock = 5;
+pub(crate) const CLOCK_REALTIME_ALARM: Clock = 8;
+pub(crate) const CLOCK_TAI: Clock = 11;
+
+pub(crate) const TIME_UTC: c_int = 1;
+/// `TIMER_ABSTIME` and `TFD_TIMER_ABSTIME` alike.
+pub(crate) const TIMER_ABSTIME: c_int = 1;
+
+pub(crate) const EFAULT: c_int = 14;
+pub(crate) const EINVAL: c_int = 22;
+pub(crate) const ENOSYS: c_int = 38;
+pub(crate) const EIO: c_int = 5;
+/// `thrd_error` of C11 threads.
+pub(crate) const THRD_ERROR: c_int = 2;
+
+pub(crate) const O_RDONLY: c_int = 0;
+pub(crate) const O_CLOEXEC: c_int = 0o2_000_000;
+pub(crate) const SEEK_END: c_int = 2;
+pub(crate) const PROT_READ: c_int = 1;
+pub(crate) const MAP_SHARED: c_int = 1;
+
+pub(crate) const SC_NPROCESSORS_CONF: c_int = 83;
+pub(crate) const SC_NPROCESSORS_ONLN: c_int = 84;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod number {
+    use super::c_long;
+    pub(crate) const FUTEX: c_long = 202;
+    pub(crate) const GETTIMEOFDAY: c_long = 96;
+    pub(crate) const TIME: c_long = 201;
+    pub(crate) const CLOCK_GETTIME: c_long = 228;
+    pub(crate) const CLOCK_NANOSLEEP: c_long = 230;
+    pub(crate) const GETRANDOM: c_long = 318;
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod number {
+    use super::c_long;
+    pub(crate) const FUTEX: c_long = 98;
+    pub(crate) const GETTIMEOFDAY: c_long = 169;
+    /// This architecture has no such call.
+    pub(crate) const TIME: c_long = -1;
+    pub(crate) const CLOCK_GETTIME: c_long = 113;
+    pub(crate) const CLOCK_NANOSLEEP: c_long = 115;
+    pub(crate) const GETRANDOM: c_long = 278;
+}
+
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!("the pin library knows x86-64 and AArch64 Linux with glibc only");
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Timespec {
+    pub(crate) sec: i64,
+    pub(crate) nsec: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Timeval {
+    pub(crate) sec: i64,
+    pub(crate) usec: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Itimerspec {
+    pub(crate) interval: Timespec,
+    pub(crate) value: Timespec,
+}
+
+/// `struct timeb` of the long deprecated `ftime`.
+#[repr(C)]
+pub(crate) struct Timeb {
+    pub(crate) time: i64,
+    pub(crate) millitm: u16,
+    pub(crate) timezone: i16,
+    pub(crate) dstflag: i16,
+}
+
+/// The fixed part of `struct dirent`; the name runs on to `reclen`.
+#[repr(C)]
+pub(crate) struct Dirent {
+    pub(crate) ino: u64,
+    pub(crate) off: i64,
+    pub(crate) reclen: u16,
+    pub(crate) kind: u8,
+    pub(crate) name: [c_char; 256],
+}
+
+unsafe extern "C" {
+    pub(crate) fn __errno_location() -> *mut c_int;
+    pub(crate) fn dlsym(handle: *mut c_void, symbol: *const c_char) -> *mut c_void;
+    pub(crate) fn dlvsym(
+        handle: *mut c_void,
+        symbol: *const c_char,
+        version: *const c_char,
+    ) -> *mut c_void;
+    pub(crate) fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub(crate) fn close(fd: c_int) -> c_int;
+    pub(crate) fn lseek(fd: c_int, offset: i64, whence: c_int) -> i64;
+    pub(crate) fn read(fd: c_int, buffer: *mut c_void, length: usize) -> isize;
+    pub(crate) fn mmap(
+        address: *mut c_void,
+        length: usize,
+        protection: c_int,
+        flags: c_int,
+        fd: c_int,
+        offset: i64,
+    ) -> *mut c_void;
+    pub(crate) fn munmap(address: *mut c_void, length: usize) -> c_int;
+    pub(crate) fn getpid() -> c_int;
+    pub(crate) fn geteuid() -> c_uint;
+    pub(crate) fn sched_yield() -> c_int;
+    pub(crate) fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+    pub(crate) fn pthread_condattr_init(attribute: *mut u64) -> c_int;
+    pub(crate) fn pthread_condattr_setclock(attribute: *mut u64, clock: Clock) -> c_int;
+    pub(crate) fn pthread_cond_init(condition: *mut c_void, attribute: *const u64) -> c_int;
+}
+
+pub(crate) fn errno() -> c_int {
+    // SAFETY: glibc gives every thread a valid errno slot for its whole life.
+    unsafe { *__errno_location() }
+}
+
+pub(crate) fn set_errno(value: c_int) {
+    // SAFETY: as in `errno`.
+    unsafe { *__errno_location() = value }
+}
+
+/// Sets errno and gives the -1 that goes with it.
+pub(crate) fn fail(code: c_int) -> c_int {
+    set_errno(code);
+    -1
+}
