@@ -5,6 +5,14 @@
 use crate::id::{NodeId, RepoPath, Seed};
 use serde::{Deserialize, Serialize};
 
+mod class;
+mod fold;
+mod signature;
+
+pub use class::{Class, Leased, class_of};
+pub use fold::{Outcome, death, fold};
+pub use signature::Signature;
+
 /// Which part of a score an attempt belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -234,4 +242,17 @@ pub enum End {
     OutputLimit,
     /// What came over the record pipe was not a record.
     Protocol,
+}
+
+/// The digests of one function of a sealed file, taken by compiling it, never by importing it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionDigest {
+    /// Its file.
+    pub file: RepoPath,
+    /// Dotted name within the file.
+    pub qualname: String,
+    /// `v2:cp313:<64 hex>`.
+    pub v2: String,
+    /// 16 hex digits over `co_code` alone.
+    pub short: String,
 }

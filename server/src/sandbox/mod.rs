@@ -8,6 +8,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{Digest, NodeId, RepoPath};
 use tribunal_core::outcome::{AttemptFacts, Lane, Pins};
+
+pub use tribunal_core::outcome::FunctionDigest;
 use tribunal_core::policy::Policy;
 use tribunal_core::reason::Aborted;
 
@@ -112,19 +114,6 @@ pub struct RunFacts {
     pub undigested: Vec<(RepoPath, String)>,
     /// The interpreter's tag, as in `cp313`.
     pub python_tag: String,
-}
-
-/// The digests of one function of a sealed file.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct FunctionDigest {
-    /// Its file.
-    pub file: RepoPath,
-    /// Dotted name within the file.
-    pub qualname: String,
-    /// `v2:cp313:<64 hex>`.
-    pub v2: String,
-    /// 16 hex digits over `co_code` alone.
-    pub short: String,
 }
 
 /// What can go wrong here; always ours.
