@@ -1,7 +1,17 @@
-//! Which path of a patch is what: src, oracle, cassette, proposed, touched test, other. Pure; total; no I/O.
+//! Which path of a patch is what: src, oracle, cassette, proposed, touched test, other; and what that makes of the patch.
+//!
+//! `Patch` and policy become a [`DiffClass`]. Total over paths, indifferent to the order of changes; never reads a tree.
+//! Fails with `Refused`: `bad-path` for new names that are not portable, `merge-conflict` where the policy refuses branches
+//! that are behind, `policy-invalid` where a maintainer's change breaks the policy itself.
 
-use crate::git::{Change, GitPath, ResolvedCommits};
-use crate::policy::{POLICY_PATH, Paths, Policy};
+mod change_set;
+mod ini;
+mod tables;
+
+use crate::git::{Change, GitPath, Relation, ResolvedCommits};
+use crate::plan::Finding;
+use crate::policy::{POLICY_PATH, Paths, Policy, WhenBehind};
+use crate::reason::{Refused, RefusedCode};
 use crate::request::Role;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -142,11 +152,106 @@ fn class_roots(list: &[String], class: PathClass) -> impl Iterator<Item = (&str,
     list.iter().map(move |root| (root.as_str(), class))
 }
 
-/// The classified patch. Only `classify` makes one.
+/// Two commits and what differs between them, as the repository room read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// Head, base and how they stand.
+    pub commits: ResolvedCommits,
+    /// Every leaf that head changed; see protocol.md, "Classifying the patch".
+    pub changes: Vec<Change>,
+    /// Every leaf of base's whole tree: new names may not collide with any of them.
+    pub base_paths: Vec<GitPath>,
+}
+
+/// What the classes of the changed paths make of the whole patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// No oracle path changed: head's src against base's oracle.
+    Agent,
+    /// Oracle without src, by a maintainer: head's oracle against base's src.
+    Human,
+    /// A verdict already: the oracle was touched by one who may not, or together with src.
+    Barred(Vec<Finding>),
+}
+
+/// The classified patch. Only [`classify`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffClass {
     commits: ResolvedCommits,
     policy: Policy,
     role: Role,
     changes: Vec<(Change, PathClass)>,
+    standing: Standing,
+}
+
+/// The classes of all changed paths, and what they make of the patch. `policy` is base's.
+///
+/// # Errors
+/// `bad-path`, `merge-conflict`, `policy-invalid`: see the head of this room.
+pub fn classify(patch: Patch, policy: Policy, role: Role) -> Result<DiffClass, Refused> {
+    let Patch {
+        commits,
+        mut changes,
+        base_paths: _,
+    } = patch;
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    if commits.relation == Relation::Behind && policy.runs.when_behind == WhenBehind::Refuse {
+        return Err(Refused::new(
+            RefusedCode::MergeConflict,
+            "base has moved on since this branch began, and the policy says when_behind = \"refuse\"; rebase it",
+        ));
+    }
+    let changes: Vec<_> = changes
+        .into_iter()
+        .map(|change| {
+            let class = class_of_change(&policy.paths, &change);
+            (change, class)
+        })
+        .collect();
+    let standing = change_set::standing(&policy.paths, role, &changes);
+    Ok(DiffClass {
+        commits,
+        policy,
+        role,
+        changes,
+        standing,
+    })
+}
+
+fn class_of_change(paths: &Paths, change: &Change) -> PathClass {
+    let class = class_of(paths, &change.path);
+    let compared = holds_tables(&change.path)
+        && exact_class(paths, change.path.as_bytes()).is_none()
+        && class != PathClass::Proposed;
+    if compared && tables::edited(change) {
+        PathClass::Oracle
+    } else {
+        class
+    }
+}
+
+impl DiffClass {
+    /// Head, base and how they stand.
+    #[must_use]
+    pub fn commits(&self) -> &ResolvedCommits {
+        &self.commits
+    }
+    /// The policy of the tree that supplies the oracle: base's, but head's where a human change set changes it.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+    /// The role of the token that asked.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+    /// Every changed path with its class, byte-sorted.
+    #[must_use]
+    pub fn changes(&self) -> &[(Change, PathClass)] {
+        &self.changes
+    }
+    pub(crate) fn standing(&self) -> &Standing {
+        &self.standing
+    }
 }

@@ -135,6 +135,13 @@ id_type!(
     |t| !t.is_empty() && !t.contains('\0') && t.split('/').all(|part| !matches!(part, "" | "." | ".."))
 );
 
+impl RepoPath {
+    /// A path that this crate itself spells; a test parses each of them.
+    pub(crate) fn literal(text: &'static str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 impl Digest {
     /// SHA-256 of these bytes.
     #[must_use]

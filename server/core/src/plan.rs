@@ -1,9 +1,20 @@
 //! What is to be run for a patch, decided before anything runs: the order for the sandbox, or the verdicts already known.
+//!
+//! `DiffClass` becomes a [`Course`]; an open course plus the facts of both trees becomes a [`Plan`]. Never reads a tree
+//! itself, never looks at an attempt. Fails with `Refused` where src is over the policy's sizes.
 
-use crate::git::{Entry, GitPath};
-use crate::id::{Digest, RepoPath, TreeId};
+mod admission;
+mod attempts;
+mod warnings;
+
+use crate::classify::{DiffClass, PathClass, Standing, class_of};
+use crate::git::{Change, Entry, GitPath, Relation, ResolvedCommits};
+use crate::id::{Digest, TreeId};
+use crate::manifest::{self, SealedFile};
+use crate::outcome::Pins;
 use crate::policy::Policy;
-use crate::reason::Reason;
+use crate::reason::{Reason, Refused};
+use crate::request::Role;
 use serde::{Deserialize, Serialize};
 
 /// Whose change set this is.
@@ -27,16 +38,44 @@ pub struct Finding {
     pub detail: String,
 }
 
+impl Finding {
+    /// A finding about a path.
+    #[must_use]
+    pub fn at(reason: Reason, path: &GitPath, detail: impl Into<String>) -> Self {
+        let subject = path
+            .as_utf8()
+            .map_or_else(|| path.to_string(), str::to_owned);
+        Self {
+            reason,
+            subject: Some(subject),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Which commit's tree something is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeSource {
+    /// Base's root tree.
+    Base,
+    /// Head's root tree.
+    Head,
+    /// The root tree of the three-way merge of both; a conflict is refused as `merge-conflict`.
+    Merge,
+}
+
 /// What the tree that supplies the oracle holds, read by the repository room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OracleFacts {
-    /// The root tree that supplies the oracle: base's, or head's for a human change set.
+    /// The root tree that supplies the oracle.
     pub tree: TreeId,
     /// The manifest's bytes.
     pub manifest: Option<Vec<u8>>,
     /// The lease file's bytes.
     pub leases: Option<Vec<u8>>,
-    /// Every path under the sealed test root.
+    /// The cassette ledger's bytes.
+    pub ledger: Option<Vec<u8>>,
+    /// Every path under the sealed test root (`manifest::sealed_root`).
     pub sealed_paths: Vec<GitPath>,
     /// Sealed files and cassettes that hold a Git LFS pointer.
     pub lfs_pointers: Vec<GitPath>,
@@ -59,27 +98,314 @@ pub struct SrcEntry {
     pub lfs_pointer: bool,
 }
 
-/// The src to be scored (head's, or the merge of head's and base's), read by the repository room.
+/// The src to be scored, read by the repository room from [`OpenDiff::src_from`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SrcFacts {
-    /// The scored tree per src root: `(root, tree id)`, in policy order; a root that head lacks is left out.
+    /// The scored tree per src root: `(root, tree id)`, in policy order; a root that is lacking or no tree is left out.
     pub trees: Vec<(String, TreeId)>,
-    /// All its leaves of class src.
+    /// All its leaves of class src (`classify::class_of`), byte-sorted.
     pub entries: Vec<SrcEntry>,
-    /// Base's leaves of class src, for "differs from base".
+    /// Base's leaves of class src, for "differs from base"; byte-sorted.
     pub base: Vec<(GitPath, Entry)>,
-    /// Paths of base's whole tree, for collisions after case folding.
-    pub base_paths: Vec<GitPath>,
 }
 
-/// A sealed test file, in manifest order.
-pub type SealedFile = RepoPath;
-
-/// What the sandbox needs to know of the policy, and nothing else of it.
+/// The patch that is scored, and what it is scored against: what every statement binds, run or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoomOrder {
-    /// The policy (pins, runner, limits).
-    pub policy: Policy,
+pub struct ScoredPatch {
+    diff: DiffClass,
+    change_set: ChangeSet,
+    oracle: OracleFacts,
+    src_trees: Vec<(String, TreeId)>,
+}
+
+impl ScoredPatch {
+    /// Head, base and how they stand.
+    #[must_use]
+    pub fn commits(&self) -> &ResolvedCommits {
+        self.diff.commits()
+    }
+    /// The policy of the tree that supplies the oracle.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        self.diff.policy()
+    }
+    /// The role of the token that asked.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.diff.role()
+    }
+    /// Whose change set it is. A patch that is barred is an agent's, whoever sent it.
+    #[must_use]
+    pub fn change_set(&self) -> ChangeSet {
+        self.change_set
+    }
+    /// Every changed path with its class, byte-sorted.
+    #[must_use]
+    pub fn changes(&self) -> &[(Change, PathClass)] {
+        self.diff.changes()
+    }
+    /// What judges: base's, or head's for a human change set.
+    #[must_use]
+    pub fn oracle(&self) -> &OracleFacts {
+        &self.oracle
+    }
+    /// The scored tree per src root; empty where nothing was scored.
+    #[must_use]
+    pub fn src_trees(&self) -> &[(String, TreeId)] {
+        &self.src_trees
+    }
+}
+
+/// What the patch alone says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Course {
+    /// A verdict already; only what the statement binds is still to be read.
+    Barred(BarredDiff),
+    /// To be admitted, planned and run.
+    Open(OpenDiff),
+}
+
+impl Course {
+    /// The course of this patch.
+    #[must_use]
+    pub fn of(diff: DiffClass) -> Self {
+        match diff.standing().clone() {
+            Standing::Agent => Self::Open(OpenDiff {
+                diff,
+                change_set: ChangeSet::Agent,
+            }),
+            Standing::Human => Self::Open(OpenDiff {
+                diff,
+                change_set: ChangeSet::Human,
+            }),
+            Standing::Barred(findings) => Self::Barred(BarredDiff { diff, findings }),
+        }
+    }
+}
+
+/// A patch that touches the oracle in a way that nobody, or not this role, may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BarredDiff {
+    diff: DiffClass,
+    findings: Vec<Finding>,
+}
+
+impl BarredDiff {
+    /// The classified patch.
+    #[must_use]
+    pub fn diff(&self) -> &DiffClass {
+        &self.diff
+    }
+
+    /// The verdicts, bound to base's oracle.
+    #[must_use]
+    pub fn decide(self, base_oracle: OracleFacts) -> Decided {
+        let warnings = warnings::of(&self.diff, &[]);
+        Decided {
+            patch: ScoredPatch {
+                diff: self.diff,
+                change_set: ChangeSet::Agent,
+                oracle: base_oracle,
+                src_trees: Vec::new(),
+            },
+            findings: self.findings,
+            warnings,
+        }
+    }
+}
+
+/// A patch that may be run once its trees are found fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenDiff {
+    diff: DiffClass,
+    change_set: ChangeSet,
+}
+
+impl OpenDiff {
+    /// The classified patch.
+    #[must_use]
+    pub fn diff(&self) -> &DiffClass {
+        &self.diff
+    }
+    /// Whose change set it is.
+    #[must_use]
+    pub fn change_set(&self) -> ChangeSet {
+        self.change_set
+    }
+    /// Where [`OracleFacts`] are to be read. Everything but src comes from this tree.
+    #[must_use]
+    pub fn oracle_from(&self) -> TreeSource {
+        match self.change_set {
+            ChangeSet::Agent => TreeSource::Base,
+            ChangeSet::Human => self.what_merges(),
+        }
+    }
+    /// Where [`SrcFacts`] are to be read.
+    #[must_use]
+    pub fn src_from(&self) -> TreeSource {
+        match self.change_set {
+            ChangeSet::Agent => self.what_merges(),
+            ChangeSet::Human => TreeSource::Base,
+        }
+    }
+    /// Admit the trees, or decide at once: `oracle_integrity` FAIL and nothing run.
+    ///
+    /// # Errors
+    /// `too-large` where the scored src is over the policy's limits.
+    pub fn admit(self, oracle: OracleFacts, src: SrcFacts) -> Result<Plan, Refused> {
+        let policy = self.diff.policy();
+        admission::sizes(&policy.limits, &src)?;
+        let mut barring: Vec<Finding> = oracle
+            .lfs_pointers
+            .iter()
+            .map(|path| {
+                Finding::at(
+                    Reason::LfsPointer,
+                    path,
+                    "a Git LFS pointer, content not fetched",
+                )
+            })
+            .collect();
+        let sealed: Vec<GitPath> = oracle
+            .sealed_paths
+            .iter()
+            .filter(|path| class_of(&policy.paths, path) == PathClass::Oracle)
+            .cloned()
+            .collect();
+        let manifest = manifest::check(&policy.paths.manifest, oracle.manifest.as_deref(), &sealed);
+        let (starts, attempts) = attempts::pinned(policy);
+        let warnings = warnings::of(&self.diff, &src.entries);
+        let patch = ScoredPatch {
+            change_set: self.change_set,
+            diff: self.diff,
+            oracle,
+            src_trees: src.trees.clone(),
+        };
+        match manifest {
+            Ok(files) if barring.is_empty() => Ok(Plan::Run(Box::new(RunPlan {
+                oracle_findings: Vec::new(),
+                patch,
+                files,
+                src,
+                starts,
+                attempts,
+                warnings,
+            }))),
+            other => {
+                barring.extend(other.err());
+                Ok(Plan::Decided(Box::new(Decided {
+                    patch,
+                    findings: barring,
+                    warnings,
+                })))
+            }
+        }
+    }
+    fn what_merges(&self) -> TreeSource {
+        match self.diff.commits().relation {
+            Relation::Contains => TreeSource::Head,
+            Relation::Behind => TreeSource::Merge,
+        }
+    }
+}
+
+/// What an admitted patch comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    /// Known without a run: `oracle_integrity` FAIL, the others NOT_RUN.
+    Decided(Box<Decided>),
+    /// To be run.
+    Run(Box<RunPlan>),
+}
+
+/// Verdicts known without a run: `oracle_integrity` FAIL, `src_score` and `flake_lease` NOT_RUN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    patch: ScoredPatch,
+    findings: Vec<Finding>,
+    warnings: Vec<Finding>,
+}
+
+impl Decided {
+    /// What was (not) scored.
+    #[must_use]
+    pub fn patch(&self) -> &ScoredPatch {
+        &self.patch
+    }
+    /// Why `oracle_integrity` is FAIL; never empty.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+    /// What is worth knowing beside.
+    #[must_use]
+    pub fn warnings(&self) -> &[Finding] {
+        &self.warnings
+    }
+}
+
+/// One attempt to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedAttempt {
+    /// 0, 1, … N-1.
+    pub index: u32,
+    /// Which interpreter start it is forked from: an index into [`RunPlan::starts`].
+    pub start: u32,
+    /// Its pins.
+    pub pins: Pins,
+}
+
+/// Everything that is to be run for an admitted patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPlan {
+    patch: ScoredPatch,
+    files: Vec<SealedFile>,
+    src: SrcFacts,
+    starts: Vec<u32>,
+    attempts: Vec<PlannedAttempt>,
+    oracle_findings: Vec<Finding>,
+    warnings: Vec<Finding>,
+}
+
+impl RunPlan {
+    /// What is scored, against what.
+    #[must_use]
+    pub fn patch(&self) -> &ScoredPatch {
+        &self.patch
+    }
     /// Sealed test files in manifest order.
-    pub files: Vec<SealedFile>,
+    #[must_use]
+    pub fn files(&self) -> &[SealedFile] {
+        &self.files
+    }
+    /// The src to be scored, and base's for comparison.
+    #[must_use]
+    pub fn src(&self) -> &SrcFacts {
+        &self.src
+    }
+    /// Hash seeds of the separate interpreter starts that serve the attempts.
+    #[must_use]
+    pub fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+    /// The N attempts, in order.
+    #[must_use]
+    pub fn attempts(&self) -> &[PlannedAttempt] {
+        &self.attempts
+    }
+    /// What makes `oracle_integrity` FAIL although everything still runs.
+    #[must_use]
+    pub fn oracle_findings(&self) -> &[Finding] {
+        &self.oracle_findings
+    }
+    /// What is worth knowing beside.
+    #[must_use]
+    pub fn warnings(&self) -> &[Finding] {
+        &self.warnings
+    }
+    /// The lease file of the tree that supplies the oracle.
+    #[must_use]
+    pub fn leases(&self) -> Option<&[u8]> {
+        self.patch.oracle.leases.as_deref()
+    }
 }

@@ -3,6 +3,8 @@
 //! Read from the tree that supplies the oracle, never from the agent's side of a patch. Fails with the list of all
 //! mistakes, each with its key.
 
+mod defaults;
+
 use crate::id::{NodeId, RepoPath, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub const POLICY_PATH: &str = "ci/tribunal.toml";
 
 /// The whole policy, defaults filled in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Which path is what.
     pub paths: Paths,
