@@ -1,1 +1,11 @@
+//! The command line of agents, CI and maintainers: a workspace's commit goes out, three signed verdicts come back.
+//!
+//! I/O and presentation only: what a verdict means, and whether three of them allow a merge, is `tribunal-core`'s
+//! knowledge. Never trusts what the server says of itself where a key is given, never writes a token anywhere, never
+//! touches the workspace beyond the folder it was told to write.
 
+pub mod config;
+pub mod exit;
+pub mod failure;
+pub mod outdir;
+pub mod workspace;

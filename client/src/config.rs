@@ -1,0 +1,327 @@
+//! Flags, environment and file become one `Settings`: the first of the three that says something wins, key by key.
+//!
+//! Never reads a token from an argument, never prints one, never reaches for the network. All mistakes are told at once.
+
+use crate::failure::Failure;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use tribunal_core::id::RepoName;
+use tribunal_core::text::shown;
+
+mod endpoint;
+
+pub use endpoint::{Endpoint, PlainText};
+
+/// The environment as it was when the process began.
+pub type Environment = BTreeMap<String, String>;
+
+/// What the command line says; an absent flag says nothing.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Flags {
+    /// Where the server is, as in `https://tribunal.example:7443` [env: TRIBUNAL_SERVER]
+    #[arg(long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// The repository's name on the server [env: TRIBUNAL_REPO]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub repo: Option<String>,
+    /// A file that holds the token [env: TRIBUNAL_TOKEN_FILE, or the token itself in TRIBUNAL_TOKEN]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// The key that verdicts must be signed with: PEM, or an allowed_signers file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// Certificate authorities to trust instead of the system's, PEM
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    pub ca: Option<PathBuf>,
+    /// This client's own certificate, PEM; needs --client-key
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    pub client_cert: Option<PathBuf>,
+    /// The private key of --client-cert, PEM
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    pub client_key: Option<PathBuf>,
+    /// Allow http:// to other machines: the token and the verdicts travel in the clear
+    #[arg(long, global = true, help_heading = "Connection")]
+    pub insecure: bool,
+    /// The configuration file [default: ~/.config/tribunal/config.toml]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    pub config: Option<PathBuf>,
+}
+
+/// `config.toml`. Paths in it are relative to its own folder.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    server: Option<String>,
+    repo: Option<String>,
+    token: Option<String>,
+    token_file: Option<PathBuf>,
+    key: Option<PathBuf>,
+    ca: Option<PathBuf>,
+    client_cert: Option<PathBuf>,
+    client_key: Option<PathBuf>,
+    insecure: Option<bool>,
+}
+
+/// An access token. Shows itself to nobody but the wire.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// The token as the wire needs it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Files for TLS; absent ones mean the system's authorities and no certificate of our own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Authorities to trust.
+    pub ca: Option<PathBuf>,
+    /// Our certificate and its private key.
+    pub client: Option<(PathBuf, PathBuf)>,
+}
+
+/// What flags, environment and file came to. A command asks for what it needs.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    server: Option<Endpoint>,
+    repo: Option<RepoName>,
+    token: Option<Token>,
+    key: Option<PathBuf>,
+    tls: Tls,
+}
+
+/// What does not hold in flags, environment and file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct ConfigError(pub Vec<String>);
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(
+            "read the configuration",
+            error,
+            "mend what is named; flags win over the environment, the environment over the file",
+        )
+    }
+}
+
+impl Settings {
+    /// Resolve all keys.
+    ///
+    /// # Errors
+    /// Every mistake there is, together.
+    pub fn resolve(flags: &Flags, env: &Environment) -> Result<Self, ConfigError> {
+        let mut mistakes = Vec::new();
+        let (file, folder) = read_file(flags, env, &mut mistakes);
+        let from_env = |name: &str| env.get(name).filter(|v| !v.trim().is_empty()).cloned();
+        let beside = |path: Option<PathBuf>| path.map(|p| folder.join(p));
+
+        let plain = if flags.insecure || file.insecure == Some(true) {
+            PlainText::Anywhere
+        } else {
+            PlainText::Loopback
+        };
+        let server = flags
+            .server
+            .clone()
+            .map(|v| ("--server", v))
+            .or_else(|| from_env("TRIBUNAL_SERVER").map(|v| ("TRIBUNAL_SERVER", v)))
+            .or_else(|| file.server.map(|v| ("server in the file", v)))
+            .and_then(|(origin, text)| {
+                Endpoint::parse(text.trim(), plain)
+                    .map_err(|e| mistakes.push(format!("{origin}: {e}")))
+                    .ok()
+            });
+        let repo = flags
+            .repo
+            .clone()
+            .map(|v| ("--repo", v))
+            .or_else(|| from_env("TRIBUNAL_REPO").map(|v| ("TRIBUNAL_REPO", v)))
+            .or_else(|| file.repo.map(|v| ("repo in the file", v)))
+            .and_then(|(origin, text)| {
+                text.trim()
+                    .parse()
+                    .map_err(|e| mistakes.push(format!("{origin}: {e}")))
+                    .ok()
+            });
+        let token = match flags.token_file.clone() {
+            Some(path) => Some(TokenSource::File("--token-file", path)),
+            None => from_env("TRIBUNAL_TOKEN")
+                .map(|t| TokenSource::Text("TRIBUNAL_TOKEN", t))
+                .or_else(|| {
+                    from_env("TRIBUNAL_TOKEN_FILE")
+                        .map(|p| TokenSource::File("TRIBUNAL_TOKEN_FILE", p.into()))
+                })
+                .or_else(|| {
+                    file.token
+                        .map(|t| TokenSource::Text("token in the file", t))
+                })
+                .or_else(|| {
+                    beside(file.token_file).map(|p| TokenSource::File("token_file in the file", p))
+                }),
+        }
+        .and_then(|source| source.read().map_err(|m| mistakes.push(m)).ok());
+        let client_cert = flags.client_cert.clone().or(beside(file.client_cert));
+        let client_key = flags.client_key.clone().or(beside(file.client_key));
+        let client = match (client_cert, client_key) {
+            (Some(cert), Some(key)) => Some((cert, key)),
+            (None, None) => None,
+            (Some(_), None) => {
+                mistakes.push("a client certificate needs its key (--client-key)".to_owned());
+                None
+            }
+            (None, Some(_)) => {
+                mistakes.push("a client key needs its certificate (--client-cert)".to_owned());
+                None
+            }
+        };
+        let settings = Self {
+            server,
+            repo,
+            token,
+            key: flags
+                .key
+                .clone()
+                .or_else(|| from_env("TRIBUNAL_KEY").map(PathBuf::from))
+                .or(beside(file.key)),
+            tls: Tls {
+                ca: flags.ca.clone().or(beside(file.ca)),
+                client,
+            },
+        };
+        if mistakes.is_empty() {
+            Ok(settings)
+        } else {
+            Err(ConfigError(mistakes))
+        }
+    }
+
+    /// The server to ask.
+    ///
+    /// # Errors
+    /// None is configured.
+    pub fn server(&self) -> Result<&Endpoint, Failure> {
+        self.server.as_ref().ok_or_else(|| {
+            Failure::usage(
+                "find the server",
+                "no server is configured",
+                "set TRIBUNAL_SERVER, or pass --server URL",
+            )
+        })
+    }
+
+    /// The repository that is meant.
+    ///
+    /// # Errors
+    /// None is configured.
+    pub fn repo(&self) -> Result<&RepoName, Failure> {
+        self.repo.as_ref().ok_or_else(|| {
+            Failure::usage(
+                "find the repository",
+                "no repository is configured",
+                "set TRIBUNAL_REPO, or pass --repo NAME",
+            )
+        })
+    }
+
+    /// The repository, where one is configured.
+    #[must_use]
+    pub fn known_repo(&self) -> Option<&RepoName> {
+        self.repo.as_ref()
+    }
+
+    /// The token, where one is configured; what is missing the server will say.
+    #[must_use]
+    pub fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    /// The file with the key that verdicts must be signed with.
+    #[must_use]
+    pub fn key(&self) -> Option<&Path> {
+        self.key.as_deref()
+    }
+
+    /// Files for TLS.
+    #[must_use]
+    pub fn tls(&self) -> &Tls {
+        &self.tls
+    }
+}
+
+enum TokenSource {
+    Text(&'static str, String),
+    File(&'static str, PathBuf),
+}
+
+impl TokenSource {
+    fn read(self) -> Result<Token, String> {
+        let (origin, text) = match self {
+            Self::Text(origin, text) => (origin, text),
+            Self::File(origin, path) => match std::fs::read_to_string(&path) {
+                Ok(text) => (origin, text),
+                Err(e) => return Err(format!("{origin}: {}: {e}", path.display())),
+            },
+        };
+        let token = text.trim();
+        // Whatever a header cannot carry is a mistake here, told without showing the secret.
+        if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(format!("{origin}: holds no token, or more than a token"));
+        }
+        Ok(Token(token.to_owned()))
+    }
+}
+
+fn read_file(flags: &Flags, env: &Environment, mistakes: &mut Vec<String>) -> (File, PathBuf) {
+    let named = flags.config.clone();
+    let Some(path) = named.clone().or_else(|| default_file(env)) else {
+        return (File::default(), PathBuf::new());
+    };
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && named.is_none() => {
+            return (File::default(), folder);
+        }
+        Err(e) => {
+            mistakes.push(format!("{}: {e}", path.display()));
+            return (File::default(), folder);
+        }
+    };
+    match toml::from_str(&text) {
+        Ok(file) => (file, folder),
+        Err(e) => {
+            // The message names line and key; the excerpt under it could hold the token, so it is left out.
+            let line = e
+                .span()
+                .map_or(0, |span| text[..span.start.min(text.len())].lines().count());
+            mistakes.push(format!(
+                "{}: near line {line}: {}",
+                path.display(),
+                shown(e.message(), 300)
+            ));
+            (File::default(), folder)
+        }
+    }
+}
+
+fn default_file(env: &Environment) -> Option<PathBuf> {
+    let home = match env.get("XDG_CONFIG_HOME").filter(|v| v.starts_with('/')) {
+        Some(dir) => PathBuf::from(dir),
+        None => PathBuf::from(env.get("HOME").filter(|v| !v.is_empty())?).join(".config"),
+    };
+    Some(home.join("tribunal/config.toml"))
+}
+
+#[cfg(test)]
+mod tests;

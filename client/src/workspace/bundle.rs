@@ -1,0 +1,217 @@
+//! Commits that the server lacks become one git bundle, spooled to an unnamed temporary file.
+//!
+//! The header is written here and the pack by `git pack-objects`, because `git bundle` wants a ref and this room makes
+//! none. Thin: deltas may build on what the server has. A shallow clone's cut is told as a prerequisite, so that the
+//! server can say what is missing instead of finding a broken history.
+
+use super::{Presence, Workspace, WorkspaceError};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::process::Stdio;
+use tribunal_core::id::CommitId;
+
+/// A bundle on disk, gone with this value.
+#[derive(Debug)]
+pub struct Bundle {
+    file: File,
+    size: u64,
+    commits: u64,
+}
+
+/// What a bundle leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exclude {
+    /// These commits and all they lead to; they are in the workspace.
+    History(Vec<CommitId>),
+    /// Nothing: the whole history of head.
+    Nothing,
+}
+
+impl Exclude {
+    /// Leave out those of `known` that the workspace has.
+    ///
+    /// # Errors
+    /// Git cannot be started.
+    pub fn of_known(workspace: &Workspace, known: &[CommitId]) -> Result<Self, WorkspaceError> {
+        let mut here = Vec::new();
+        for commit in known {
+            if workspace.has(commit)? == Presence::Here {
+                here.push(commit.clone());
+            }
+        }
+        Ok(if here.is_empty() {
+            Self::Nothing
+        } else {
+            Self::History(here)
+        })
+    }
+
+    /// Leave out what remotes showed of this branch when they were last asked: a guess at what the server has.
+    ///
+    /// # Errors
+    /// Git says no.
+    pub fn guessed(workspace: &Workspace, branch: &str) -> Result<Self, WorkspaceError> {
+        let listing = workspace.git.text(&[
+            "for-each-ref",
+            "--format=%(objectname) %(refname)",
+            "refs/remotes",
+        ])?;
+        let ending = format!("/{branch}");
+        let seen: Vec<CommitId> = listing
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter(|(_, name)| name.ends_with(&ending))
+            .filter_map(|(id, _)| id.parse().ok())
+            .collect();
+        Ok(if seen.is_empty() {
+            Self::Nothing
+        } else {
+            Self::History(seen)
+        })
+    }
+
+    fn revisions(&self, head: &CommitId) -> Vec<String> {
+        let mut revisions = vec![head.to_string()];
+        match self {
+            Self::History(commits) => revisions.extend(commits.iter().map(|c| format!("^{c}"))),
+            Self::Nothing => {}
+        }
+        revisions
+    }
+}
+
+impl Bundle {
+    /// The commits of `head` that are not in `exclude`; `None` where there are none.
+    ///
+    /// # Errors
+    /// Git says no, or the temporary file cannot be written.
+    pub fn make(
+        workspace: &Workspace,
+        head: &CommitId,
+        exclude: &Exclude,
+    ) -> Result<Option<Self>, WorkspaceError> {
+        let revisions = exclude.revisions(head);
+        let mut prerequisites = BTreeSet::new();
+        let mut sent = BTreeSet::new();
+        let mut args = vec!["rev-list", "--boundary"];
+        args.extend(revisions.iter().map(String::as_str));
+        args.push("--");
+        for line in workspace.git.text(&args)?.lines() {
+            match line.strip_prefix('-') {
+                Some(id) => prerequisites.insert(id.to_owned()),
+                None => sent.insert(line.to_owned()),
+            };
+        }
+        if sent.is_empty() {
+            return Ok(None);
+        }
+        prerequisites.extend(parents_cut_off(workspace, &sent)?);
+        let io = |e| WorkspaceError::Io("the temporary bundle".to_owned(), e);
+        let mut file = tempfile::tempfile().map_err(io)?;
+        file.write_all(&header(head, &prerequisites)).map_err(io)?;
+        pack(workspace, &revisions, &file)?;
+        let size = file.seek(SeekFrom::End(0)).map_err(io)?;
+        Ok(Some(Self {
+            file,
+            size,
+            commits: sent.len() as u64,
+        }))
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How many commits it holds.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.commits
+    }
+
+    /// Read it from the beginning.
+    ///
+    /// # Errors
+    /// The temporary file is broken.
+    pub fn reader(&self) -> std::io::Result<impl std::io::Read + use<>> {
+        let mut file = self.file.try_clone()?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(file.take(self.size))
+    }
+}
+
+fn header(head: &CommitId, prerequisites: &BTreeSet<String>) -> Vec<u8> {
+    let mut text = if head.as_str().len() == 64 {
+        "# v3 git bundle\n@object-format=sha256\n".to_owned()
+    } else {
+        "# v2 git bundle\n".to_owned()
+    };
+    for id in prerequisites {
+        text.push_str(&format!("-{id} \n"));
+    }
+    text.push_str(&format!("{head} refs/tribunal/head\n\n"));
+    text.into_bytes()
+}
+
+/// In a shallow clone: the real parents of the sent commits at the cut, which this workspace does not have.
+fn parents_cut_off(
+    workspace: &Workspace,
+    sent: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, WorkspaceError> {
+    let mut parents = BTreeSet::new();
+    let shallow = workspace.git.text(&[
+        "rev-parse",
+        "--path-format=absolute",
+        "--git-path",
+        "shallow",
+    ])?;
+    let Ok(cuts) = std::fs::read_to_string(shallow) else {
+        return Ok(parents);
+    };
+    for cut in cuts.lines().filter(|c| sent.contains(*c)) {
+        let commit = workspace.git.text(&["cat-file", "commit", cut])?;
+        parents.extend(
+            commit
+                .lines()
+                .take_while(|l| !l.is_empty())
+                .filter_map(|l| l.strip_prefix("parent "))
+                .map(str::to_owned),
+        );
+    }
+    Ok(parents)
+}
+
+fn pack(workspace: &Workspace, revisions: &[String], file: &File) -> Result<(), WorkspaceError> {
+    let io = |e| WorkspaceError::Io("the temporary bundle".to_owned(), e);
+    let args = [
+        "pack-objects",
+        "--stdout",
+        "--revs",
+        "--thin",
+        "--delta-base-offset",
+        "--quiet",
+    ];
+    let mut child = workspace
+        .git
+        .command(args)
+        .stdin(Stdio::piped())
+        .stdout(file.try_clone().map_err(io)?)
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(super::git::no_git)?;
+    let mut order = revisions.join("\n");
+    order.push('\n');
+    // The order is a few ids; git reads all of it before it writes.
+    let told = child
+        .stdin
+        .take()
+        .map_or(Ok(()), |mut stdin| stdin.write_all(order.as_bytes()));
+    let output = child.wait_with_output().map_err(super::git::no_git)?;
+    if output.status.success() {
+        told.map_err(io)
+    } else {
+        Err(super::git::said_no(&args, &output))
+    }
+}
