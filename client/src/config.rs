@@ -12,7 +12,7 @@ use tribunal_core::text::shown;
 
 mod endpoint;
 
-pub use endpoint::{Endpoint, PlainText};
+pub use endpoint::{Endpoint, PlainText, Scheme};
 
 /// The environment as it was when the process began.
 pub type Environment = BTreeMap<String, String>;

@@ -5,7 +5,9 @@
 //! touches the workspace beyond the folder it was told to write.
 
 pub mod config;
+pub mod console;
 pub mod exit;
 pub mod failure;
 pub mod outdir;
+pub mod remote;
 pub mod workspace;

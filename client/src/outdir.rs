@@ -112,8 +112,10 @@ fn folder_beside(parent: &Path, prefix: &str) -> Result<(tempfile::TempDir, File
             .permissions(fs::Permissions::from_mode(0o777))
             .tempdir_in(parent)
             .map_err(io_error("make a folder beside it"))?;
-        let Ok(held) = File::open(fresh.path()) else {
-            continue;
+        let held = match File::open(fresh.path()) {
+            Ok(held) => held,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(io_error("open the new folder")(e)),
         };
         flock(&held, FlockOperation::LockExclusive).map_err(errno("lock the new folder"))?;
         // Another process's sweep may have been faster than the lock; then begin again.
