@@ -3,7 +3,9 @@
 //! Never looks at a repository; whether the commits exist is the repository room's question.
 
 use crate::id::{CommitId, RepoName, RequestId, TokenId};
+use crate::reason::{Refused, RefusedCode};
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// What a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -64,4 +66,249 @@ pub struct ScoreRequest {
     request_id: Option<RequestId>,
     freshness: Freshness,
     caller: Caller,
+}
+
+/// One field that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldViolation {
+    /// The field, as the wire names it.
+    pub field: &'static str,
+    /// What is wrong with it, fit to be shown.
+    pub description: String,
+    /// The code that this field's mistake has, where it has one of its own.
+    pub code: RefusedCode,
+}
+
+/// Why a request does not hold in itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// Fields; all of them.
+    #[error("read the request: {}", listed(.0))]
+    Fields(Vec<FieldViolation>),
+    /// This caller may not ask that.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+fn listed(violations: &[FieldViolation]) -> String {
+    let all: Vec<_> = violations
+        .iter()
+        .map(|v| format!("{}: {}", v.field, v.description))
+        .collect();
+    all.join("; ")
+}
+
+impl RawScoreRequest {
+    /// Check it for this caller; `field` names in violations are those of the wire.
+    ///
+    /// # Errors
+    /// Every field that does not hold, or `forbidden` where the caller's role or scope does not reach.
+    pub fn check(&self, caller: &Caller) -> Result<ScoreRequest, RequestError> {
+        let mut violations = Vec::new();
+        let repository = field("parent", &self.repository, &mut violations);
+        let head = commit("head", &self.head, &mut violations);
+        let base = match self.base.as_str() {
+            "" => None,
+            text => commit("base", text, &mut violations),
+        };
+        let request_id = match self.request_id.as_str() {
+            "" => None,
+            text => field("request_id", text, &mut violations),
+        };
+        let (Some(repository), Some(head)) = (repository, head) else {
+            return Err(RequestError::Fields(violations));
+        };
+        if !violations.is_empty() {
+            return Err(RequestError::Fields(violations));
+        }
+        if caller.scope.as_ref().is_some_and(|s| *s != repository) {
+            let message = format!("this token does not reach repository {repository}");
+            return Err(Refused::new(RefusedCode::Forbidden, message).into());
+        }
+        let freshness = match (self.fresh, caller.role) {
+            (false, _) => Freshness::Stored,
+            (true, Role::Maintainer | Role::Operator) => Freshness::Fresh,
+            (true, Role::Agent | Role::Ci) => {
+                let message = "fresh attempts are for maintainers and operators";
+                return Err(Refused::new(RefusedCode::Forbidden, message).into());
+            }
+        };
+        Ok(ScoreRequest {
+            repository,
+            head,
+            base,
+            request_id,
+            freshness,
+            caller: caller.clone(),
+        })
+    }
+}
+
+fn field<T: FromStr<Err = crate::id::IdError>>(
+    name: &'static str,
+    text: &str,
+    violations: &mut Vec<FieldViolation>,
+) -> Option<T> {
+    match text.parse() {
+        Ok(value) => Some(value),
+        Err(error) => {
+            violations.push(FieldViolation {
+                field: name,
+                description: error.to_string(),
+                code: RefusedCode::InvalidArgument,
+            });
+            None
+        }
+    }
+}
+
+fn commit(
+    name: &'static str,
+    text: &str,
+    violations: &mut Vec<FieldViolation>,
+) -> Option<CommitId> {
+    let before = violations.len();
+    let id = field(name, text, violations);
+    // A short id, a ref or a tag could come to mean another commit tomorrow: told apart from mere nonsense.
+    for violation in violations.iter_mut().skip(before) {
+        if !text.is_empty() {
+            violation.code = RefusedCode::ShortSha;
+        }
+    }
+    id
+}
+
+impl ScoreRequest {
+    /// Where.
+    #[must_use]
+    pub const fn repository(&self) -> &RepoName {
+        &self.repository
+    }
+    /// What is to be scored.
+    #[must_use]
+    pub const fn head(&self) -> &CommitId {
+        &self.head
+    }
+    /// What is to supply the oracle; `None` is the protected tip.
+    #[must_use]
+    pub const fn base(&self) -> Option<&CommitId> {
+        self.base.as_ref()
+    }
+    /// The caller's idempotency key.
+    #[must_use]
+    pub const fn request_id(&self) -> Option<&RequestId> {
+        self.request_id.as_ref()
+    }
+    /// Whether stored attempts may serve.
+    #[must_use]
+    pub const fn freshness(&self) -> Freshness {
+        self.freshness
+    }
+    /// Who asks.
+    #[must_use]
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "a test may stop at the first surprise"
+    )]
+    use super::*;
+
+    fn caller(role: Role, scope: Option<&str>) -> Caller {
+        Caller {
+            token: "00000000000000aa".parse().unwrap(),
+            role,
+            scope: scope.map(|s| s.parse().unwrap()),
+        }
+    }
+
+    fn raw() -> RawScoreRequest {
+        RawScoreRequest {
+            repository: "demo".to_owned(),
+            head: "a".repeat(40),
+            base: String::new(),
+            request_id: String::new(),
+            fresh: false,
+        }
+    }
+
+    #[test]
+    fn a_request_that_holds_keeps_its_parts() {
+        let request = RawScoreRequest {
+            base: "b".repeat(64),
+            request_id: "job-1".to_owned(),
+            ..raw()
+        };
+        let checked = request.check(&caller(Role::Agent, Some("demo"))).unwrap();
+        assert_eq!(checked.head().as_str(), "a".repeat(40));
+        assert_eq!(checked.base().unwrap().as_str(), "b".repeat(64));
+        assert_eq!(checked.request_id().unwrap().as_str(), "job-1");
+        assert_eq!(checked.freshness(), Freshness::Stored);
+    }
+
+    #[test]
+    fn all_violations_come_together_with_their_codes() {
+        let request = RawScoreRequest {
+            repository: "../etc".to_owned(),
+            head: "abc1234".to_owned(),
+            base: "refs/heads/main".to_owned(),
+            request_id: "a b".to_owned(),
+            fresh: true,
+        };
+        let Err(RequestError::Fields(violations)) = request.check(&caller(Role::Agent, None))
+        else {
+            panic!("not refused")
+        };
+        let seen: Vec<_> = violations.iter().map(|v| (v.field, v.code)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("parent", RefusedCode::InvalidArgument),
+                ("head", RefusedCode::ShortSha),
+                ("base", RefusedCode::ShortSha),
+                ("request_id", RefusedCode::InvalidArgument),
+            ]
+        );
+    }
+
+    #[test]
+    fn upper_case_and_padded_ids_are_not_full_ids() {
+        for head in [
+            "A".repeat(40),
+            format!(" {}", "a".repeat(39)),
+            "a".repeat(41),
+        ] {
+            let request = RawScoreRequest { head, ..raw() };
+            let error = request.check(&caller(Role::Operator, None)).unwrap_err();
+            assert!(matches!(error, RequestError::Fields(_)), "{error}");
+        }
+    }
+
+    #[test]
+    fn fresh_and_scope_go_by_the_token() {
+        for (role, fresh, scope, allowed) in [
+            (Role::Agent, true, None, false),
+            (Role::Ci, true, None, false),
+            (Role::Maintainer, true, None, true),
+            (Role::Operator, true, None, true),
+            (Role::Agent, false, Some("demo"), true),
+            (Role::Operator, false, Some("other"), false),
+        ] {
+            let request = RawScoreRequest { fresh, ..raw() };
+            match request.check(&caller(role, scope)) {
+                Ok(_) => assert!(allowed, "{role:?} {scope:?}"),
+                Err(RequestError::Refused(refused)) => {
+                    assert!(!allowed, "{role:?} {scope:?}");
+                    assert_eq!(refused.code, RefusedCode::Forbidden);
+                }
+                Err(RequestError::Fields(violations)) => panic!("{violations:?}"),
+            }
+        }
+    }
 }
