@@ -4,9 +4,53 @@
 //! mistakes, each with its key.
 
 mod defaults;
+mod parse;
+mod paths;
+mod reader;
+mod render;
+mod units;
 
 use crate::id::{NodeId, RepoPath, Seed};
+use crate::reason::{Refused, RefusedCode};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One mistake of a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The key, as in `pins.seed`; empty for the file as a whole.
+    pub key: String,
+    /// What is wrong, and what would be right; fit to be shown.
+    pub told: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key.as_str() {
+            "" => write!(f, "the file {}", self.told),
+            key => write!(f, "{key} {}", self.told),
+        }
+    }
+}
+
+/// Why a policy does not hold: all of its mistakes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{POLICY_PATH}: {}", listed(.mistakes))]
+pub struct PolicyError {
+    /// Never empty.
+    pub mistakes: Vec<Mistake>,
+}
+
+fn listed(mistakes: &[Mistake]) -> String {
+    let told: Vec<String> = mistakes.iter().map(Mistake::to_string).collect();
+    told.join("; ")
+}
+
+impl From<PolicyError> for Refused {
+    fn from(error: PolicyError) -> Self {
+        Self::new(RefusedCode::PolicyInvalid, error.to_string())
+    }
+}
 
 /// Where the policy is, in every repository.
 pub const POLICY_PATH: &str = "ci/tribunal.toml";
@@ -164,3 +208,6 @@ pub enum FeedbackLevel {
     /// And messages, tracebacks, output.
     Full,
 }
+
+#[cfg(test)]
+mod tests;
