@@ -6,6 +6,7 @@
 
 mod change_set;
 mod ini;
+mod names;
 mod tables;
 
 use crate::git::{Change, GitPath, Relation, ResolvedCommits};
@@ -192,7 +193,7 @@ pub fn classify(patch: Patch, policy: Policy, role: Role) -> Result<DiffClass, R
     let Patch {
         commits,
         mut changes,
-        base_paths: _,
+        base_paths,
     } = patch;
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     if commits.relation == Relation::Behind && policy.runs.when_behind == WhenBehind::Refuse {
@@ -201,6 +202,7 @@ pub fn classify(patch: Patch, policy: Policy, role: Role) -> Result<DiffClass, R
             "base has moved on since this branch began, and the policy says when_behind = \"refuse\"; rebase it",
         ));
     }
+    names::check(&base_paths, &changes)?;
     let changes: Vec<_> = changes
         .into_iter()
         .map(|change| {
