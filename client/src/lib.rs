@@ -4,10 +4,12 @@
 //! knowledge. Never trusts what the server says of itself where a key is given, never writes a token anywhere, never
 //! touches the workspace beyond the folder it was told to write.
 
+pub mod cli;
 pub mod config;
 pub mod console;
 pub mod exit;
 pub mod failure;
+pub mod init;
 pub mod outdir;
 pub mod remote;
 pub mod workspace;

@@ -219,6 +219,22 @@ impl Workspace {
         Ok(found)
     }
 
+    /// Where its remotes are.
+    ///
+    /// # Errors
+    /// Git cannot be started.
+    pub fn remote_urls(&self) -> Result<Vec<String>, WorkspaceError> {
+        // No remote at all is an exit code of git's own, and no error.
+        let output = self
+            .git
+            .output(&["config", "--get-regexp", r"^remote\..*\.url$"])?;
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(_, url)| url.to_owned())
+            .collect())
+    }
+
     /// Tracked and untracked paths that exist, ignored ones left out, as raw bytes from the top.
     ///
     /// # Errors

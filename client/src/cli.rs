@@ -1,0 +1,388 @@
+//! The command line's grammar. Says what there is and nothing of what it does; its own errors are usage errors.
+
+use crate::config::Flags;
+use crate::exit::Exit;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+use tribunal_core::id::CommitId;
+
+/// Asks a tribunal server for three signed verdicts on a commit, and checks them.
+#[derive(Debug, Parser)]
+#[command(name = "tribunal", version, disable_help_subcommand = true)]
+pub struct Cli {
+    /// Where the server is, who asks, what is trusted.
+    #[command(flatten)]
+    pub flags: Flags,
+    /// Print JSON on stdout and nothing else: one document, or one event a line where it streams
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Score a commit of this workspace: send what the server lacks, follow the run, write the verdict files
+    Score(Score),
+    /// For CI: fetch the verdicts on a commit, wait for them, or ask for them
+    Fetch(Fetch),
+    /// Verify the three verdicts as one set for their subject, and say whether they allow the merge; offline
+    Join(Join),
+    /// The same with every check spelled out, and the plain tools' lines that repeat it; offline
+    Verify(Join),
+    /// Each reason of a score: the case, what was seen in which attempt, what is owed
+    Explain(Explain),
+    /// Follow a score to its end
+    Watch(Named),
+    /// The scores of a repository, newest first
+    List(List),
+    /// End a queued or running score
+    Cancel(Named),
+    /// Lay folders, manifest, policy and a CI file into this repository; never overwrites
+    Init(Init),
+    /// Compare the manifest with the sealed test files, or write it
+    Manifest(Manifest),
+    /// Leases for sealed cases that may fail or be skipped for a while
+    Lease {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: Lease,
+    },
+}
+
+/// `score`.
+#[derive(Debug, Args)]
+pub struct Score {
+    /// The commit that supplies the oracle, full id [default: the protected tip]
+    #[arg(long, value_name = "SHA")]
+    pub base: Option<CommitId>,
+    /// The commit to score, any revision of this workspace
+    #[arg(long, value_name = "REV", default_value = "HEAD")]
+    pub head: String,
+    /// Where the verdict files go
+    #[arg(long, value_name = "DIR", default_value = "ci_out")]
+    pub out: PathBuf,
+    /// Run new attempts even where stored ones of the same content exist (maintainers and operators)
+    #[arg(long)]
+    pub fresh: bool,
+    /// Score a temporary commit of the uncommitted work on top of HEAD
+    #[arg(long, conflicts_with = "head")]
+    pub worktree: bool,
+    /// Whose change set the join expects
+    #[arg(long, value_enum, default_value_t = ChangeSet::Agent)]
+    pub change_set: ChangeSet,
+    /// At most this many characters of what to fix
+    #[arg(long, value_name = "N", default_value_t = 4000)]
+    pub max_chars: usize,
+}
+
+/// `fetch`.
+#[derive(Debug, Args)]
+pub struct Fetch {
+    /// The commit whose verdicts are wanted, full id
+    #[arg(long, value_name = "SHA")]
+    pub head: CommitId,
+    /// The commit that supplied the oracle, full id [default: the protected tip as it is now]
+    #[arg(long, value_name = "SHA")]
+    pub base: Option<CommitId>,
+    /// Where the verdict files go
+    #[arg(long, value_name = "DIR", default_value = "ci_out")]
+    pub out: PathBuf,
+    /// Wait this long for a completed score, as in 90s, 10m, 1h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub wait: Option<Duration>,
+    /// Ask for a score where there is none
+    #[arg(long)]
+    pub or_score: bool,
+    /// Whose change set the join expects
+    #[arg(long, value_enum, default_value_t = ChangeSet::Agent)]
+    pub change_set: ChangeSet,
+    /// At most this many characters of what to fix
+    #[arg(long, value_name = "N", default_value_t = 4000)]
+    pub max_chars: usize,
+}
+
+/// `join` and `verify`.
+#[derive(Debug, Args)]
+pub struct Join {
+    /// The folder with the verdict files
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// The commit that was to be scored, full id [default: HEAD of this workspace]
+    #[arg(long, value_name = "SHA")]
+    pub head: Option<CommitId>,
+    /// The commit that was to supply the oracle, full id [default: the tip that the verdicts name]
+    #[arg(long, value_name = "SHA")]
+    pub base: Option<CommitId>,
+    /// Whose change set is expected
+    #[arg(long, value_enum, default_value_t = ChangeSet::Agent)]
+    pub change_set: ChangeSet,
+}
+
+/// Whose change set a join expects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ChangeSet {
+    /// src, judged by base's oracle.
+    Agent,
+    /// Oracle only, by a maintainer's token.
+    Human,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// A score's name or id, or a folder with its files
+    #[arg(value_name = "NAME|DIR")]
+    pub what: String,
+    /// At most this many characters
+    #[arg(long, value_name = "N")]
+    pub max_chars: Option<usize>,
+}
+
+/// `watch` and `cancel`.
+#[derive(Debug, Args)]
+pub struct Named {
+    /// The score's name, or its id with --repo
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// `list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only scores of this commit
+    #[arg(long, value_name = "SHA")]
+    pub head: Option<CommitId>,
+    /// Only scores against this base
+    #[arg(long, value_name = "SHA")]
+    pub base: Option<CommitId>,
+    /// Only scores in this state
+    #[arg(long, value_enum)]
+    pub state: Option<State>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: usize,
+}
+
+/// Where a score is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum State {
+    /// Waiting.
+    Queued,
+    /// At work.
+    Running,
+    /// Judged and signed.
+    Completed,
+    /// Ended without a verdict.
+    Aborted,
+}
+
+/// `init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// A root of product code; may be repeated [default: src/, or what the repository has]
+    #[arg(long, value_name = "PATH")]
+    pub src: Vec<String>,
+    /// Which CI files to lay
+    #[arg(long, value_enum, default_value_t = Ci::Auto)]
+    pub ci: Ci,
+}
+
+/// Which CI a repository uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Ci {
+    /// What its remotes and files look like; GitHub where they say nothing.
+    Auto,
+    /// GitHub Actions.
+    Github,
+    /// GitLab CI.
+    Gitlab,
+    /// Both.
+    Both,
+    /// Neither.
+    None,
+}
+
+/// `manifest`.
+#[derive(Debug, Args)]
+pub struct Manifest {
+    /// Write it instead of only comparing
+    #[arg(long)]
+    pub write: bool,
+}
+
+/// `lease …`.
+#[derive(Debug, Subcommand)]
+pub enum Lease {
+    /// Write a lease for a sealed case as it is on the protected tip, with the digest the server takes of it
+    New(LeaseNew),
+}
+
+/// `lease new`.
+#[derive(Debug, Args)]
+pub struct LeaseNew {
+    /// The case, as the report names it: tests/sealed/test_a.py::test_b
+    #[arg(value_name = "NODEID")]
+    pub node: String,
+    /// Who answers for it
+    #[arg(long, value_name = "MAIL")]
+    pub owner: String,
+    /// When it ends: RFC 3339 with an offset, unix seconds, or a time from now as in 14d
+    #[arg(long, value_name = "WHEN")]
+    pub expires: String,
+    /// Why the case may be silent
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+    /// The failure that it covers, as in "AssertionError: first line of the message"
+    #[arg(long, value_name = "TEXT")]
+    pub signature: Option<String>,
+    /// The commit whose case is leased, full id [default: the protected tip]
+    #[arg(long, value_name = "SHA")]
+    pub commit: Option<CommitId>,
+    /// Print the lease file instead of writing it
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What parsing the arguments came to.
+pub enum Parsed {
+    /// A command.
+    Run(Box<Cli>),
+    /// Help or version, or a usage error: the text, and how the process ends.
+    Told(clap::Error, Exit),
+}
+
+/// Parse these arguments, the program's name first.
+#[must_use]
+pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Parsed {
+    let parsed = grammar()
+        .try_get_matches_from(args)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    match parsed {
+        Ok(cli) => Parsed::Run(Box::new(cli)),
+        Err(error) => {
+            let exit = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::MergeOk
+            };
+            Parsed::Told(error, exit)
+        }
+    }
+}
+
+/// The grammar, with the exit codes under every help text.
+#[must_use]
+pub fn grammar() -> clap::Command {
+    fn with_codes(command: clap::Command) -> clap::Command {
+        command.after_help(Exit::help()).mut_subcommands(with_codes)
+    }
+    with_codes(Cli::command())
+}
+
+/// `90s`, `10m`, `2h`, `30d`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let rule = || "a number with s, m, h or d behind it, as in 10m".to_owned();
+    let unit = text.chars().next_back().ok_or_else(rule)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(rule()),
+    };
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| rule())?;
+    number
+        .checked_mul(seconds)
+        .map(Duration::from_secs)
+        .ok_or_else(rule)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+
+    use super::*;
+
+    fn parsed(line: &str) -> Parsed {
+        parse(line.split_whitespace().map(Into::into))
+    }
+
+    #[test]
+    fn the_grammar_holds() {
+        grammar().debug_assert();
+    }
+
+    #[test]
+    fn every_help_names_every_exit_code() {
+        fn check(mut command: clap::Command) {
+            let help = command.render_long_help().to_string();
+            for exit in Exit::ALL {
+                assert!(
+                    help.contains(exit.meaning()),
+                    "{}: {exit:?}",
+                    command.get_name()
+                );
+            }
+            for sub in command.get_subcommands() {
+                check(sub.clone());
+            }
+        }
+        check(grammar());
+    }
+
+    #[test]
+    fn mistakes_are_usage_and_help_is_not() {
+        for (line, want) in [
+            ("tribunal", Exit::Usage),
+            ("tribunal nope", Exit::Usage),
+            ("tribunal score --nope", Exit::Usage),
+            ("tribunal score --token x", Exit::Usage),
+            ("tribunal fetch", Exit::Usage),
+            ("tribunal fetch --head abc123", Exit::Usage),
+            ("tribunal join", Exit::Usage),
+            ("tribunal score --worktree --head main", Exit::Usage),
+            ("tribunal --help", Exit::MergeOk),
+            ("tribunal score --help", Exit::MergeOk),
+            ("tribunal --version", Exit::MergeOk),
+        ] {
+            match parsed(line) {
+                Parsed::Told(_, exit) => assert_eq!(exit, want, "{line}"),
+                Parsed::Run(_) => panic!("{line} was accepted"),
+            }
+        }
+    }
+
+    #[test]
+    fn no_argument_takes_a_token() {
+        fn check(command: &clap::Command) {
+            for arg in command.get_arguments() {
+                assert_ne!(arg.get_long(), Some("token"));
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&grammar());
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("90s").unwrap(), Duration::from_secs(90));
+        assert_eq!(duration("10m").unwrap(), Duration::from_secs(600));
+        assert_eq!(duration("30d").unwrap(), Duration::from_secs(2_592_000));
+        for bad in [
+            "",
+            "10",
+            "m",
+            "-1m",
+            "1.5h",
+            "1w",
+            "99999999999999999999d",
+            "5é",
+        ] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}
