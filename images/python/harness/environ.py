@@ -1,0 +1,26 @@
+"""The environment of an attempt, built from nothing: the same for every machine, holding nothing of the harness."""
+
+from .layout import Layout
+from .orders import Attempt, Policy
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def of_start(hash_seed: int) -> dict[str, str]:
+    """What an interpreter must see when it starts; an attempt inherits its effect."""
+    return {"PATH": PATH, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": str(hash_seed)}
+
+
+def of_attempt(layout: Layout, policy: Policy, order: Attempt, hash_seed: int) -> dict[str, str]:
+    named = {name: str(order.seed) for name in policy.seed_env if name and "=" not in name}
+    return named | {
+        **of_start(hash_seed),
+        "HOME": layout.home,
+        "TMPDIR": layout.scratch[0],
+        "TZ": policy.timezone,
+        "SOURCE_DATE_EPOCH": str(order.source_date_epoch),
+        "COLUMNS": "80",
+        "LINES": "24",
+        "PYTHON_CPU_COUNT": str(policy.cpus),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }

@@ -1,0 +1,141 @@
+"""How the tree's modules are imported in an attempt.
+
+Import order: standard library, directories of sealed files, the policy's roots, the project's dependencies, the
+runner's packages last. Python in the tree is always compiled from its source: no cached and no sourceless bytecode
+is read. Sealed modules are loaded by their *place*, so that neither another module of that name nor an equal
+basename elsewhere in the manifest can take theirs; the name is what pytest's `prepend` mode would give, and one that
+is taken already gets the whole path in it. A conftest under a src root is not loaded.
+"""
+
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import _pytest.assertion.rewrite
+import _pytest.config
+import _pytest.python
+from _pytest.pathlib import resolve_package_path
+
+from .layout import Layout
+from .source import PRODUCT, Sides
+
+
+class SourceOnly(importlib.machinery.SourceFileLoader):
+    """Compiles what is written, whatever lies in `__pycache__`."""
+
+    def get_code(self, fullname: str) -> types.CodeType | None:
+        path = self.get_filename(fullname)
+        code: types.CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+class SealedModules:
+    """Loads test modules, their packages and conftests by place."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._tree = Path(layout.tree)
+        self._standard = sum(1 for entry in sys.path if not entry.startswith((layout.tree, layout.deps, layout.runner)))
+        self._places: list[str] = []
+
+    def load(self, path: Path | str, **_: object) -> types.ModuleType:
+        """Stands in for pytest's `import_path`."""
+        path = Path(path)
+        if not path.exists():
+            raise ImportError(str(path))
+        top = resolve_package_path(path)
+        self._add(str(path.parent if top is None else top.parent))
+        if top is None:
+            return self._module(self._free_name(path), path)
+        parts = path.relative_to(top.parent).with_suffix("").parts
+        for depth in range(1, len(parts)):
+            package = top.parent.joinpath(*parts[:depth], "__init__.py")
+            loaded = self._module(".".join(parts[:depth]), package)
+        return loaded if path.name == "__init__.py" else self._module(".".join(parts), path)
+
+    def _add(self, place: str) -> None:
+        if place not in self._places:
+            self._places.append(place)
+            sys.path.insert(self._standard, place)
+
+    def _free_name(self, path: Path) -> str:
+        name = path.stem
+        taken = sys.modules.get(name)
+        if taken is None or _place(taken) == str(path):
+            return name
+        relative = path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
+        return "_".join(part.replace(".", "_") for part in relative.with_suffix("").parts)
+
+    def _module(self, name: str, path: Path) -> types.ModuleType:
+        loaded = sys.modules.get(name)
+        if loaded is not None and _place(loaded) == str(path):
+            return loaded
+        spec = self._spec(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            assert spec.loader is not None
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+        module = sys.modules.get(name, module)
+        parent, _, child = name.rpartition(".")
+        if parent in sys.modules:
+            setattr(sys.modules[parent], child, module)
+        return module
+
+    @staticmethod
+    def _spec(name: str, path: Path) -> importlib.machinery.ModuleSpec:
+        directory = path.parent.parent if path.name == "__init__.py" else path.parent
+        for finder in sys.meta_path:
+            find: Callable[..., Any] | None = getattr(finder, "find_spec", None)
+            spec = find(name, [str(directory)]) if find is not None else None
+            if spec is not None and spec.origin == str(path):
+                found: importlib.machinery.ModuleSpec = spec
+                return found
+        raise ImportError(f"no module at {path}")
+
+
+def _place(module: types.ModuleType) -> str | None:
+    file = getattr(module, "__file__", None)
+    return file if isinstance(file, str) else None
+
+
+def install(layout: Layout, sides: Sides) -> None:
+    _compile_from_source(layout)
+    modules = SealedModules(layout)
+    _pytest.python.import_path = modules.load  # type: ignore[attr-defined, assignment]
+    _pytest.config.import_path = modules.load  # type: ignore[attr-defined, assignment]
+    _pytest.assertion.rewrite._read_pyc = lambda *_: None
+    _refuse_conftests(sides)
+
+
+def _compile_from_source(layout: Layout) -> None:
+    hook = importlib.machinery.FileFinder.path_hook(
+        (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
+        (SourceOnly, importlib.machinery.SOURCE_SUFFIXES),
+    )
+
+    def of_tree(path: str) -> Any:
+        if path != layout.tree and not path.startswith((f"{layout.tree}/", f"{layout.srcfiles}/")):
+            raise ImportError("not in the tree")
+        return hook(path)
+
+    sys.path_hooks.insert(0, of_tree)
+    sys.path_importer_cache.clear()
+
+
+def _refuse_conftests(sides: Sides) -> None:
+    manager = _pytest.config.PytestPluginManager
+    load = manager._importconftest
+
+    def importconftest(self: Any, conftestpath: Path, *args: Any, **options: Any) -> types.ModuleType:
+        if sides.of_file(str(conftestpath)) == PRODUCT:
+            return types.ModuleType("conftest")
+        return load(self, conftestpath, *args, **options)
+
+    manager._importconftest = importconftest  # type: ignore[method-assign]

@@ -1,0 +1,175 @@
+"""Orders: JSON from the server to typed values.
+
+Every field is checked before anything is done, because PID 1 runs as root. An order of the wrong shape raises
+`BadOrder`, which PID 1 answers with `trouble bad-order`.
+"""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SEED_MAX = 4_294_967_295
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+class BadOrder(ValueError):
+    """The server's order does not have the agreed shape."""
+
+
+@dataclass(frozen=True)
+class Instant:
+    """A wall-clock time as the pin page holds it."""
+
+    seconds: int
+    nanoseconds: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Instant":
+        try:
+            moment = datetime.datetime.fromisoformat(text)
+        except ValueError as error:
+            raise BadOrder(f"{text!r} is not an RFC 3339 time") from error
+        if moment.tzinfo is None:
+            raise BadOrder(f"{text!r} has no offset")
+        past = moment - _EPOCH
+        return cls(past.days * 86_400 + past.seconds, past.microseconds * 1000)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The part of the repository's policy that the harness obeys."""
+
+    src_roots: tuple[str, ...]
+    sealed_roots: tuple[str, ...]
+    pythonpath: tuple[str, ...]
+    timezone: str
+    seed_env: tuple[str, ...]
+    attempt_timeout_ms: int
+    case_timeout_ms: int
+    output_bytes: int
+    preload: str
+    cpus: int
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "Policy":
+        return cls(
+            src_roots=tuple(repo_path(item) for item in _texts(data, "src_roots")),
+            sealed_roots=tuple(repo_path(item) for item in _texts(data, "sealed_roots", optional=True)),
+            pythonpath=tuple(item if item == "." else repo_path(item) for item in _texts(data, "pythonpath")),
+            timezone=_text(data, "timezone"),
+            seed_env=_texts(data, "seed_env"),
+            attempt_timeout_ms=_whole(data, "attempt_timeout_ms", 1),
+            case_timeout_ms=_whole(data, "case_timeout_ms", 1),
+            output_bytes=_whole(data, "output_bytes", 1),
+            preload=_text(data, "preload"),
+            cpus=max(1, round(_number(data, "cpus"))),
+        )
+
+
+@dataclass(frozen=True)
+class Configure:
+    """What holds for every attempt of one container."""
+
+    policy: Policy
+    files: tuple[str, ...]
+    hash_seeds: tuple[int, ...]
+    uid_base: int
+    uid_count: int
+    src_size: int
+    clock: Instant | None
+    seed: int | None
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "Configure":
+        policy = data.get("policy")
+        starts = data.get("starts")
+        if not isinstance(policy, dict) or not isinstance(starts, list) or not starts:
+            raise BadOrder("configure needs a policy and at least one start")
+        seeds = tuple(_whole(start, "hash_seed", 0, SEED_MAX) for start in starts if isinstance(start, dict))
+        if len(seeds) != len(starts):
+            raise BadOrder("a start is not an object")
+        return cls(
+            policy=Policy.parse(policy),
+            files=tuple(repo_path(item) for item in _texts(data, "files")),
+            hash_seeds=seeds,
+            uid_base=_whole(data, "uid_base", 1000),
+            uid_count=_whole(data, "uid_count", 1, 65_536),
+            src_size=_whole(data, "src_size", 0),
+            clock=Instant.parse(_text(data, "clock")) if data.get("clock") is not None else None,
+            seed=_whole(data, "seed", 0, SEED_MAX) if data.get("seed") is not None else None,
+        )
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt to make, with its pins."""
+
+    attempt: int
+    start: int
+    clock: Instant
+    seed: int
+    source_date_epoch: int
+    unsilenced: bool
+    only: tuple[str, ...] | None
+    collect_only: bool
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any], starts: int) -> "Attempt":
+        mode = _text(data, "mode")
+        if mode not in ("silenced", "unsilenced"):
+            raise BadOrder(f"mode {mode!r}")
+        only = data.get("only")
+        collect_only = data.get("collect_only", False)
+        if not isinstance(collect_only, bool):
+            raise BadOrder("collect_only is not a truth value")
+        return cls(
+            attempt=_whole(data, "attempt", 0),
+            start=_whole(data, "start", 0, starts - 1),
+            clock=Instant.parse(_text(data, "clock")),
+            seed=_whole(data, "seed", 0, SEED_MAX),
+            source_date_epoch=_whole(data, "source_date_epoch", 0),
+            unsilenced=mode == "unsilenced",
+            only=None if only is None else _texts(data, "only"),
+            collect_only=collect_only,
+        )
+
+
+def repo_path(text: str) -> str:
+    """A repository path: relative, normal, inside."""
+    parts = text.removesuffix("/").split("/")
+    if "\0" in text or any(part in ("", ".", "..") for part in parts):
+        raise BadOrder(f"{text!r} is not a repository path")
+    return text
+
+
+def digest_files(data: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(repo_path(item) for item in _texts(data, "files"))
+
+
+def _whole(data: Mapping[str, Any], key: str, low: int, high: int = 2**62) -> int:
+    value = data.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise BadOrder(f"{key} is not a whole number of {low} to {high}")
+    return value
+
+
+def _number(data: Mapping[str, Any], key: str) -> float:
+    value = data.get(key)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 4096:
+        raise BadOrder(f"{key} is not a number")
+    return value
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    value = data.get(key)
+    if not isinstance(value, str) or "\0" in value:
+        raise BadOrder(f"{key} is not a text")
+    return value
+
+
+def _texts(data: Mapping[str, Any], key: str, optional: bool = False) -> tuple[str, ...]:
+    value = data.get(key, [] if optional else None)
+    if not isinstance(value, list) or not all(isinstance(item, str) and "\0" not in item for item in value):
+        raise BadOrder(f"{key} is not a list of texts")
+    return tuple(value)

@@ -1,0 +1,212 @@
+"""The harness's pytest plug-in: drives collection and the cases, and sends a record for each step.
+
+It runs every selected case in pytest's order, whatever `maxfail`, `shouldstop` or a collection error elsewhere say.
+An exception of any kind in a case is that case's failure; only `pytest.exit` ends the session, and then the session's
+end is never reported.
+"""
+
+import time
+from collections.abc import Generator
+
+import pytest
+from _pytest.config import Config
+from _pytest.terminal import TerminalReporter
+
+from . import hypothesis_settings, seeds
+from .channel import Channel
+from .collection import Collected, case, name, unique
+from .exceptions import Exceptions
+from .layout import Layout
+from .orders import Attempt
+from .phases import Judge, Phase, reported
+from .silence import Silences, is_empty_set, unsilence
+from .source import Sides
+
+NEXT = {"setup": "call", "call": "teardown", "teardown": None}
+
+
+class Sink:
+    """Where pytest's own report to a terminal goes."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+
+class Plugin:
+    def __init__(self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt, layout: Layout) -> None:
+        self._channel = channel
+        self._exceptions = exceptions
+        self._order = order
+        self._judge = Judge(sides, exceptions, order.unsilenced)
+        self._silences = Silences(layout, self._judge)
+        self._collected = Collected()
+        self._number = 0
+        self._inside = False  # in a report of our own, not one of a subtest
+        self._subtests: list[Phase] = []
+        self._complete = False
+
+    def complete(self) -> bool:
+        return self._complete
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: Config) -> None:
+        config.addinivalue_line("markers", "asyncio: run an async test on an event loop")
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if isinstance(reporter, TerminalReporter):
+            reporter._tw._file = Sink()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        self._silences.open(collector, self._order.unsilenced)
+        report = yield
+        self._silences.collected(collector, report, self._collected, self._exceptions)
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = list(session.items)
+        names = unique([name(item) for item in items])
+        cases = []
+        for item, node in zip(items, names, strict=True):
+            if is_empty_set(item):
+                self._silences.empty_set(item, node)
+            else:
+                self._collected.cases.append(case(item, node))
+                cases.append((item, node))
+        silent = self._silences.report(self._collected, self._order.unsilenced)
+        self._collected.send(self._channel)
+        if not self._order.collect_only:
+            self._run([(number, *pair) for number, pair in enumerate(cases)])
+            for number, node, phase in silent:
+                if self._selected(node):
+                    self._unheard(number, phase)
+        self._complete = True
+        return True
+
+    def _selected(self, node: str) -> bool:
+        return self._order.only is None or node in self._order.only
+
+    def _run(self, cases: list[tuple[int, pytest.Item, str]]) -> None:
+        chosen = [(number, item) for number, item, node in cases if self._selected(node)]
+        if self._order.unsilenced:
+            unsilence([item for _, item in chosen])
+        following = [item for _, item in chosen[1:]] + [None]
+        for (number, item), nextitem in zip(chosen, following, strict=True):
+            self._number = number
+            seeds.apply(self._order.seed)
+            hypothesis_settings.pin(getattr(item, "obj", None), self._order.seed)
+            self._channel.send(kind="begin", case=number, mark=self._channel.border())
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+
+    def _unheard(self, number: int, phase: Phase) -> None:
+        """A silence of the collection, told as a case."""
+        self._number = number
+        self._channel.send(kind="begin", case=number, mark=self._channel.border())
+        self._tell("setup", Phase(), 0.0, "call")
+        self._tell("call", phase, 0.0, "teardown")
+        self._tell("teardown", Phase(), 0.0, None)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        hook = item.ihook
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        requested = hasattr(item, "_request")
+        if requested and not item._request:  # type: ignore[attr-defined]
+            item._initrequest()  # type: ignore[attr-defined]
+        self._subtests = []
+        if self._phase(item, "setup", None).outcome == "passed":
+            self._phase(item, "call", None)
+        self._phase(item, "teardown", nextitem)
+        if requested:
+            item._request = False  # type: ignore[attr-defined]
+            item.funcargs = None  # type: ignore[attr-defined]
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def _phase(self, item: pytest.Item, when: str, nextitem: pytest.Item | None) -> Phase:
+        hook = getattr(item.ihook, f"pytest_runtest_{when}")
+        more = {"nextitem": nextitem} if when == "teardown" else {}
+        started = time.perf_counter()
+        call = pytest.CallInfo.from_call(lambda: hook(item=item, **more), when=when)  # type: ignore[arg-type]
+        took = (time.perf_counter() - started) * 1000
+        error = _raised(item, call)
+        report: pytest.TestReport | None = None
+        self._inside = True
+        try:
+            report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        except BaseException as second:  # noqa: BLE001  a report that cannot be made is a failure, not the session's end
+            error = error or second
+        finally:
+            self._inside = False
+        trace = _long(report) if error is not None else None
+        phase = self._judge.phase(item, when, error, trace)
+        if report is not None:
+            phase = phase.worse(reported(report))
+        if when == "call":
+            for subtest in self._subtests:
+                phase = phase.worse(subtest)
+        following = NEXT[when] if phase.outcome == "passed" or when != "setup" else "teardown"
+        self._tell(when, phase, took, following)
+        if report is not None:
+            self._announce(item, call, report)
+        if isinstance(error, pytest.exit.Exception):
+            raise error
+        return phase
+
+    def _announce(self, item: pytest.Item, call: pytest.CallInfo[object], report: pytest.TestReport) -> None:
+        """For conftest hooks and pytest's own bookkeeping; the record is out already."""
+        try:
+            item.ihook.pytest_runtest_logreport(report=report)
+        except (Exception, KeyboardInterrupt, SystemExit):  # noqa: BLE001
+            return
+
+    def _tell(self, when: str, phase: Phase, took: float, following: str | None) -> None:
+        self._channel.send(
+            kind="phase", case=self._number, when=when, next=following, mark=self._channel.border(),
+            outcome=phase.outcome, xfail=_cut(phase.xfail), xpassed=phase.xpassed,
+            skip_reason=_cut(phase.skip_reason), by=phase.by, exception=phase.exception, duration_ms=took,
+        )  # fmt: skip
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Reports that we did not ask for are those of subtests, pytest's own and unittest's."""
+        inside, self._inside = self._inside, False
+        error = call.excinfo.value if call.excinfo is not None else None
+        report = yield
+        if not inside and error is not None:
+            self._subtests.append(self._judge.phase(item, "call", error, _long(report)))
+        return report
+
+
+def _raised(item: pytest.Item, call: pytest.CallInfo[object]) -> BaseException | None:
+    kept = getattr(item, "_excinfo", None)  # unittest's results do not come as exceptions
+    if kept:
+        value: BaseException = kept[0].value
+        return value
+    return call.excinfo.value if call.excinfo is not None else None
+
+
+def _long(report: pytest.TestReport | None) -> str | None:
+    if report is None:
+        return None
+    try:
+        text = report.longreprtext
+    except BaseException:  # noqa: BLE001  a candidate's objects are rendered here
+        return None
+    return text or None
+
+
+def _cut(text: str | None) -> str | None:
+    return None if text is None else text[:2000]

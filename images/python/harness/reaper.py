@@ -1,0 +1,142 @@
+"""Processes: who is there, who has ended, and how to have none left of a user.
+
+PID 1 inherits every orphan of the container. Nobody's exit status is lost: what is reaped in passing is kept until
+somebody asks for it.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+CONVERGE_SECONDS = 5.0
+
+
+class Unkillable(RuntimeError):
+    """Processes of an attempt were still there after all that was done."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a process ended."""
+
+    code: int | None
+    signal: int | None
+    cpu_ms: float
+
+
+def _exit(status: int, usage: object) -> Exit:
+    cpu = (getattr(usage, "ru_utime", 0.0) + getattr(usage, "ru_stime", 0.0)) * 1000
+    code = os.waitstatus_to_exitcode(status)
+    return Exit(code, None, cpu) if code >= 0 else Exit(None, -code, cpu)
+
+
+class Reaper:
+    """Every ended child of this process, by pid."""
+
+    def __init__(self) -> None:
+        self._ended: dict[int, Exit] = {}
+
+    def sweep(self) -> None:
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._ended[pid] = _exit(status, usage)
+
+    def ended(self, pid: int) -> bool:
+        """Whether a child has ended; it stays a zombie, so that its /proc entry can still be read."""
+        if pid in self._ended:
+            return True
+        try:
+            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return False
+
+    def take(self, pid: int) -> Exit | None:
+        self.sweep()
+        return self._ended.pop(pid, None)
+
+    def forget(self) -> float:
+        """Drops the ends nobody asked for; gives the processor time they had used, in milliseconds."""
+        spent = sum(end.cpu_ms for end in self._ended.values())
+        self._ended.clear()
+        return spent
+
+    def end_users(self, uids: Collection[int]) -> None:
+        """Kills every process of these uids until none is left.
+
+        A process of the same uid does the killing, by `kill(-1)`: the kernel walks all processes under one lock, so
+        a fork bomb cannot run ahead of it.
+        """
+        limit = time.monotonic() + CONVERGE_SECONDS
+        while present := living(uids):
+            for uid in {owner for _, owner in present}:
+                self._kill_as(uid)
+            self.sweep()
+            if time.monotonic() > limit:
+                raise Unkillable(f"{len(present)} processes left")
+        self.sweep()
+
+    def end_everything(self, uids: Collection[int]) -> None:
+        """Kills all that PID 1 can kill: everything in the container."""
+        if os.getpid() != 1:
+            raise Unkillable("only PID 1 may end everything")
+        limit = time.monotonic() + CONVERGE_SECONDS
+        while living(uids):
+            os.kill(-1, signal.SIGKILL)
+            self.sweep()
+            if time.monotonic() > limit:
+                raise Unkillable("processes left after kill(-1)")
+
+    def _kill_as(self, uid: int) -> None:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setresuid(uid, uid, uid)
+                os.kill(-1, signal.SIGKILL)
+            except OSError:
+                pass  # nobody left to kill, or the next round finds out
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+
+
+def living(uids: Collection[int]) -> list[tuple[int, int]]:
+    """(pid, uid) of every process of these uids that has not ended."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            owner = _owner(name)
+            if owner is not None and owner in uids:
+                found.append((int(name), owner))
+    return found
+
+
+def _owner(pid: str) -> int | None:
+    try:
+        text = Path("/proc", pid, "status").read_text(errors="replace")
+    except OSError:
+        return None
+    fields = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    if fields.get("State", "").startswith(("Z", "X")):
+        return None
+    owners = fields.get("Uid", "").split()
+    return int(owners[0]) if owners else None
+
+
+def run_delay_ms(pid: int) -> float:
+    """How long the threads of a process waited for a processor that somebody else had."""
+    total = 0
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            fields = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
+            total += int(fields[1])
+    except (OSError, IndexError, ValueError):
+        return total / 1e6
+    return total / 1e6

@@ -1,0 +1,209 @@
+"""Records: what an attempt says on its pipe to frames for the server.
+
+All of it is the candidate's word. The ledger takes a record only in its proper order (cases are collected once, one
+case runs at a time, phases follow each other), copies field by field with a cap on each, and raises `ForeignRecord`
+for anything else, which ends the attempt as `protocol`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .frames import Message, plain
+
+NODE, REASON, TYPE, MESSAGE, TRACEBACK, NAME = 4200, 2000, 200, 2000, 6000, 1000
+MARKS, CASES = 64, 200_000
+OUTCOMES = ("passed", "failed", "skipped")
+RAISERS = ("sealed", "product", "runner")
+FOLLOWS = {"setup": ("call", "teardown"), "call": ("teardown",), "teardown": (None,)}
+
+
+class ForeignRecord(ValueError):
+    """Not what the harness's own plug-in would have written here."""
+
+
+@dataclass
+class Running:
+    """The case an attempt is in."""
+
+    node: str
+    when: str = "setup"
+    phases: list[Message] = field(default_factory=list)
+
+
+class Ledger:
+    def __init__(self, attempt: int, output: Callable[[int], str]) -> None:
+        self.booted = False
+        self.ended = False
+        self.running: Running | None = None
+        self._attempt = attempt
+        self._output = output
+        self._collecting = True
+        self._nodes: list[str] = []
+        self._next = 0
+
+    def accept(self, record: Message) -> list[Message]:
+        """Takes one record; gives the frames that are due now."""
+        kind = record.get("kind")
+        if self.ended:
+            raise ForeignRecord("a record after the last one")
+        if not self.booted:
+            if kind != "booted":
+                raise ForeignRecord("a record before the first one")
+            self.booted = True
+            return []
+        if kind == "collected" and self._collecting:
+            return [self._collected(record)]
+        if kind == "begin" and not self._collecting and self.running is None:
+            return self._begin(record)
+        if kind == "phase" and self.running is not None:
+            return self._phase(record, self.running)
+        if kind == "end" and not self._collecting and self.running is None:
+            self.ended = True
+            return []
+        raise ForeignRecord(f"a record of kind {str(kind)[:20]!r} out of order")
+
+    def interrupted(self, output: str) -> list[Message]:
+        """The frame of the case that was running when the attempt ended, if one was."""
+        running, self.running = self.running, None
+        if running is None:
+            return []
+        running.phases.append(
+            {
+                "when": running.when, "outcome": "failed", "xfail": None, "xpassed": False, "skip_reason": None,
+                "by": "runner", "exception": None, "output": output, "duration_ms": 0.0, "reported": False,
+            }
+        )  # fmt: skip
+        return [self._case(running)]
+
+    def _collected(self, record: Message) -> Message:
+        cases = [self._collected_case(item) for item in _list(record, "cases")]
+        if len(self._nodes) > CASES:
+            raise ForeignRecord("too many cases")
+        errors = [
+            {"file": _text(item, "file", NODE), "exception": _exception(_object(item, "exception"))}
+            for item in _list(record, "errors")
+        ]
+        skips = [
+            {
+                "node": _text(item, "node", NODE), "file": _text(item, "file", NODE),
+                "reason": _text(item, "reason", REASON), "by": _one_of(item, "by", RAISERS),
+            }
+            for item in _list(record, "skips")
+        ]  # fmt: skip
+        more = _truth(record, "more")
+        self._collecting = more
+        return {
+            "type": "collected", "attempt": self._attempt, "cases": cases, "errors": errors, "skips": skips,
+            "more": more,
+        }  # fmt: skip
+
+    def _collected_case(self, item: Message) -> Message:
+        node = _text(item, "node", NODE)
+        self._nodes.append(node)
+        marks = [plain(mark)[:TYPE] for mark in item.get("marks", ())[:MARKS] if isinstance(mark, str)]
+        return {
+            "node": node, "file": _text(item, "file", NODE), "qualname": _text(item, "qualname", NAME),
+            "marks": marks,
+        }  # fmt: skip
+
+    def _begin(self, record: Message) -> list[Message]:
+        number = _count(record, "case")
+        if not self._next <= number < len(self._nodes):
+            raise ForeignRecord("a case that is not due")
+        self._next = number + 1
+        self._output(_count(record, "mark"))
+        self.running = Running(self._nodes[number])
+        return []
+
+    def _phase(self, record: Message, running: Running) -> list[Message]:
+        if _count(record, "case") != self._next - 1:
+            raise ForeignRecord("a phase of another case")
+        when, following = _one_of(record, "when", tuple(FOLLOWS)), record.get("next")
+        if when != running.when or following not in FOLLOWS[when]:
+            raise ForeignRecord("a phase out of order")
+        exception = record.get("exception")
+        running.phases.append(
+            {
+                "when": when,
+                "outcome": _one_of(record, "outcome", OUTCOMES),
+                "xfail": _optional_text(record, "xfail", REASON),
+                "xpassed": _truth(record, "xpassed"),
+                "skip_reason": _optional_text(record, "skip_reason", REASON),
+                "by": _one_of(record, "by", RAISERS),
+                "exception": None if exception is None else _exception(_object(record, "exception")),
+                "output": self._output(_count(record, "mark")),
+                "duration_ms": _duration(record, "duration_ms"),
+                "reported": True,
+            }
+        )
+        if following is not None:
+            running.when = following
+            return []
+        self.running = None
+        return [self._case(running)]
+
+    def _case(self, running: Running) -> Message:
+        return {"type": "case", "attempt": self._attempt, "node": running.node, "phases": running.phases}
+
+
+def _exception(item: Message) -> Message:
+    return {
+        "type": _text(item, "type", TYPE),
+        "message": _text(item, "message", MESSAGE),
+        "traceback": _text(item, "traceback", -TRACEBACK),
+    }
+
+
+def _text(item: Message, key: str, cap: int) -> str:
+    value = item.get(key)
+    if not isinstance(value, str):
+        raise ForeignRecord(f"{key} is not a text")
+    return plain(value[:cap] if cap > 0 else value[cap:])
+
+
+def _optional_text(item: Message, key: str, cap: int) -> str | None:
+    return None if item.get(key) is None else _text(item, key, cap)
+
+
+def _one_of(item: Message, key: str, choices: tuple[str, ...]) -> str:
+    value = item.get(key)
+    if not isinstance(value, str) or value not in choices:
+        raise ForeignRecord(f"{key} is none of {choices}")
+    return value
+
+
+def _truth(item: Message, key: str) -> bool:
+    value = item.get(key)
+    if not isinstance(value, bool):
+        raise ForeignRecord(f"{key} is not a truth value")
+    return value
+
+
+def _count(item: Message, key: str) -> int:
+    value = item.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
+        raise ForeignRecord(f"{key} is not a count")
+    return value
+
+
+def _duration(item: Message, key: str) -> float:
+    value = item.get(key)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < 0:
+        raise ForeignRecord(f"{key} is not a duration")
+    return round(min(float(value), 1e9), 3)
+
+
+def _object(item: Message, key: str) -> Message:
+    value = item.get(key)
+    if not isinstance(value, dict):
+        raise ForeignRecord(f"{key} is not an object")
+    return value
+
+
+def _list(item: Message, key: str) -> list[Any]:
+    value = item.get(key)
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ForeignRecord(f"{key} is not a list of objects")
+    return value

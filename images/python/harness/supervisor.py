@@ -1,0 +1,253 @@
+"""PID 1: orders in, frames out.
+
+Owns the conversation with the server, the pin page, the src files, the interpreter starts and every result. It imports
+nothing but the harness and never runs a line of the repository. The candidate's doings become `attempt-end` frames;
+its own failures become `trouble`, and the server signs nothing.
+"""
+
+import contextlib
+import fcntl
+import os
+import platform
+import secrets
+import signal
+import sys
+from collections.abc import Callable, Iterator
+
+from . import digesting, etc, sweep
+from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
+from .layout import CASE_OUTPUT_FACTOR, Layout, package_version
+from .orders import Attempt, BadOrder, Configure, digest_files
+from .output import Output
+from .overlay import Overlay, OverlayError, TarStream
+from .pins import PinPage
+from .reaper import Reaper, Unkillable
+from .record import Ledger
+from .starts import Start, StartFailed
+from .task import Task
+from .watch import AttemptFailed, Limits, Pipes, ServerGone, Watch
+
+PROTOCOL = 1
+PIPE_BYTES = 1 << 20
+
+
+class Conversation:
+    """The server's frames, in order, and the way back."""
+
+    def __init__(self, stdin: int, stdout: int) -> None:
+        self.stdin, self._stdout = stdin, stdout
+        self._buffer = FrameBuffer()
+        self._gone = False
+
+    def send(self, message: Message) -> None:
+        write_all(self._stdout, encode_json(message))
+
+    def receive(self) -> tuple[int, bytes] | None:
+        while (frame := self._buffer.take()) is None:
+            if not self._read():
+                return None
+        return frame
+
+    def gone(self) -> bool:
+        """Called when stdin has something: whether that is its end. What it is otherwise waits its turn."""
+        self._read()
+        return self._gone
+
+    def _read(self) -> bool:
+        data = os.read(self.stdin, 1 << 18)
+        self._gone = not data
+        self._buffer.feed(data)
+        return bool(data)
+
+
+class Supervisor:
+    def __init__(self, layout: Layout, conversation: Conversation) -> None:
+        self._layout = layout
+        self._server = conversation
+        self._reaper = Reaper()
+        self._configured: Configure | None = None
+        self._overlay: Overlay | None = None
+        self._starts: list[Start] = []
+        self._pins: PinPage | None = None
+        self._wake = _wake_on_child()
+
+    def run(self) -> int:
+        self._server.send(
+            {
+                "type": "ready", "protocol": PROTOCOL, "python": platform.python_version(),
+                "tag": f"cp{sys.version_info.major}{sys.version_info.minor}",
+                "pytest": package_version(self._layout.runner, "pytest"),
+                "hypothesis": package_version(self._layout.runner, "hypothesis"),
+            }
+        )  # fmt: skip
+        handlers: dict[str, Callable[[Message], None]] = {
+            "configure": self._configure, "attempt": self._attempt, "digests": self._digests,
+        }  # fmt: skip
+        while (frame := self._server.receive()) is not None:
+            kind, body = frame
+            order = decode_json(body) if kind == JSON else {"type": "tar"}
+            if order.get("type") == "bye":
+                break
+            handler = handlers.get(str(order.get("type")))
+            if handler is None:
+                raise BadOrder(f"no order is called {str(order.get('type'))[:40]!r}")
+            handler(order)
+        return 0
+
+    def close(self) -> None:
+        for start in self._starts:
+            start.end()
+
+    def _configure(self, message: Message) -> None:
+        if self._configured is not None:
+            raise BadOrder("configured already")
+        order = Configure.parse(message)
+        etc.write(self._layout, order.uid_base, order.uid_count, order.policy.pythonpath)
+        self._pins = PinPage(self._layout.pins)
+        if order.clock is not None:
+            self._pins.write(order.clock, order.seed or 0, order.policy.cpus)
+        self._starts = [Start(seed, self._layout, order.policy, order.files) for seed in order.hash_seeds]
+        self._overlay = Overlay(self._layout, order.policy.src_roots)
+        self._overlay.lay(TarStream(self._tar(order.src_size)))
+        self._clean(order.uid_base)
+        for start in self._starts:
+            start.wait_ready()
+        self._configured = order
+        self._server.send({"type": "configured", "starts": len(self._starts)})
+
+    def _tar(self, size: int) -> Callable[[], bytes]:
+        """The tar's bytes, frame by frame, up to and including `src-end`."""
+
+        def pieces() -> Iterator[bytes]:
+            left = size
+            while (frame := self._server.receive()) is not None:
+                kind, body = frame
+                if kind == TAR and 0 < len(body) <= left:
+                    left -= len(body)
+                    yield body
+                elif kind == JSON and left == 0 and decode_json(body).get("type") == "src-end":
+                    return
+                else:
+                    raise BadOrder("the src tar is not as announced")
+            raise BadOrder("the src tar was cut off")
+
+        stream = pieces()
+        return lambda: next(stream, b"")
+
+    def _attempt(self, message: Message) -> None:
+        configured, overlay, pins = self._configured, self._overlay, self._pins
+        if configured is None or overlay is None or pins is None:
+            raise BadOrder("an attempt before configure")
+        order = Attempt.parse(message, len(self._starts))
+        start = self._starts[order.start]
+        uid = configured.uid_base + order.attempt % configured.uid_count
+        self._clean(uid)
+        pins.write(order.clock, order.seed, configured.policy.cpus)
+        task = Task(order, uid, start.hash_seed, secrets.token_bytes(16), 80 + secrets.randbelow(40))
+        summary = self._watched(configured, start, task)
+        self._clean(uid)
+        if not overlay.unchanged():
+            raise AttemptFailed("src changed under an attempt")
+        self._server.send(
+            {"type": "attempt-end", "attempt": order.attempt, **summary, "start": order.start, "uid": uid}
+        )
+
+    def _watched(self, configured: Configure, start: Start, task: Task) -> Message:
+        policy = configured.policy
+        with Descriptors() as held:
+            order_read, order_write = held.pipe()
+            record_read, record_write = held.pipe()
+            output_read, output_write = held.pipe()
+            for fd in (order_write, record_read, output_read):
+                os.set_blocking(fd, False)
+            token = task.token.hex().encode()
+            output = Output(output_read, token, policy.output_bytes, CASE_OUTPUT_FACTOR)
+            ledger = Ledger(task.attempt.attempt, output.take)
+            pid = start.fork((order_read, record_write, output_write))
+            for fd in (order_read, record_write, output_write):
+                held.close(fd)
+            watch = Watch(
+                pid, task.exit_code, Limits(policy.attempt_timeout_ms, policy.case_timeout_ms), ledger, output,
+                Pipes(order_write, record_read), token, self._server, self._reaper, held.close,
+            )  # fmt: skip
+            try:
+                watch.until_it_ends(task.encode(), self._wake)
+            finally:
+                self._end_all(task.uid)
+            return watch.summary()
+
+    def _end_all(self, uid: int) -> None:
+        try:
+            self._reaper.end_users((uid,))
+        except Unkillable:
+            # The last resort: everything but PID 1 goes, and fresh interpreters come.
+            self._reaper.end_everything((uid,))
+            for start in self._starts:
+                start.renew()
+
+    def _clean(self, uid: int) -> None:
+        for place in self._layout.scratch:
+            sweep.empty(place, 0o1777)
+        sweep.empty(self._layout.home, 0o700, uid)
+
+    def _digests(self, message: Message) -> None:
+        for frame in digesting.answers(self._layout.tree, digest_files(message)):
+            self._server.send(frame)
+
+
+class Descriptors:
+    """Pipes of one attempt, each end closed once."""
+
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+
+    def __enter__(self) -> "Descriptors":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for fd in list(self._open):
+            self.close(fd)
+
+    def pipe(self) -> tuple[int, int]:
+        ends = os.pipe()
+        self._open.update(ends)
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(ends[0], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        return ends
+
+    def close(self, fd: int) -> None:
+        self._open.remove(fd)
+        os.close(fd)
+
+
+def _wake_on_child() -> int:
+    """A descriptor that becomes readable when a child ends."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader
+
+
+def supervise() -> int:
+    conversation = Conversation(0, 1)
+    supervisor = Supervisor(Layout(), conversation)
+    trouble: tuple[str, Exception]
+    try:
+        return supervisor.run()
+    except (BrokenPipeError, ServerGone):
+        return 0
+    except (BadOrder, FrameError, OverlayError) as error:
+        trouble = ("bad-order", error)
+    except StartFailed as error:
+        trouble = ("zygote-failed", error)
+    except Exception as error:  # noqa: BLE001  whatever it is, the server must learn that no verdict comes from it
+        trouble = ("internal", error)
+    finally:
+        supervisor.close()
+    code, cause = trouble
+    print(f"{code}: {cause!r}"[:4000], file=sys.stderr)
+    with contextlib.suppress(OSError, FrameError):
+        conversation.send({"type": "trouble", "code": code, "message": f"{type(cause).__name__}: {cause}"[:2000]})
+    return 1

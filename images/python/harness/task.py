@@ -1,0 +1,39 @@
+"""A task: what PID 1 tells one attempt, over a pipe that no zygote reads."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from .orders import Attempt, Instant
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one attempt is told; PID 1 makes it anew for each."""
+
+    attempt: Attempt
+    uid: int
+    hash_seed: int
+    token: bytes
+    exit_code: int
+
+    def encode(self) -> bytes:
+        order = {
+            "attempt": self.attempt.attempt, "start": self.attempt.start, "seed": self.attempt.seed,
+            "clock": [self.attempt.clock.seconds, self.attempt.clock.nanoseconds],
+            "source_date_epoch": self.attempt.source_date_epoch, "unsilenced": self.attempt.unsilenced,
+            "only": self.attempt.only, "collect_only": self.attempt.collect_only, "uid": self.uid,
+            "hash_seed": self.hash_seed, "token": self.token.hex(), "exit_code": self.exit_code,
+        }  # fmt: skip
+        return json.dumps(order).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Task":
+        item: dict[str, Any] = json.loads(data)
+        only = item["only"]
+        order = Attempt(
+            attempt=item["attempt"], start=item["start"], clock=Instant(*item["clock"]), seed=item["seed"],
+            source_date_epoch=item["source_date_epoch"], unsilenced=item["unsilenced"],
+            only=None if only is None else tuple(only), collect_only=item["collect_only"],
+        )  # fmt: skip
+        return cls(order, item["uid"], item["hash_seed"], bytes.fromhex(item["token"]), item["exit_code"])

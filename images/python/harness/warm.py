@@ -1,0 +1,88 @@
+"""What a zygote imports ahead, so that attempts need not.
+
+pytest, Hypothesis and the parts of the standard library that most suites load; and, under `preload = "auto"`, what
+the sealed files import from the project's own dependencies. Candidate code is never imported: while this runs, the
+src roots are not on the import path.
+"""
+
+import ast
+import importlib
+import importlib.machinery
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from .layout import Layout
+from .orders import Policy
+
+STANDARD = (
+    "argparse", "array", "asyncio", "atexit", "bdb", "calendar", "collections.abc", "concurrent.futures",
+    "contextlib", "contextvars", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum",
+    "faulthandler", "fnmatch", "fractions", "functools", "glob", "hashlib", "heapq", "importlib.metadata", "inspect",
+    "io", "itertools", "json", "locale", "logging", "math", "multiprocessing", "numbers", "operator", "pathlib",
+    "pickle", "platform", "pprint", "queue", "random", "re", "selectors", "shlex", "shutil", "signal", "socket",
+    "ssl", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "threading", "timeit", "tomllib",
+    "traceback", "types", "typing", "unittest", "unittest.mock", "uuid", "warnings", "weakref", "xml.etree.ElementTree",
+    "zipfile", "zoneinfo",
+)  # fmt: skip
+RUNNER = (
+    "pytest", "_pytest.assertion.rewrite", "_pytest.assertion.util", "_pytest.capture", "_pytest.compat",
+    "_pytest.debugging", "_pytest.deprecated", "_pytest.doctest", "_pytest.faulthandler", "_pytest.fixtures",
+    "_pytest.helpconfig", "_pytest.junitxml", "_pytest.legacypath", "_pytest.logging", "_pytest.mark",
+    "_pytest.monkeypatch", "_pytest.pastebin", "_pytest.python_api", "_pytest.recwarn", "_pytest.reports",
+    "_pytest.runner", "_pytest.setuponly", "_pytest.setupplan", "_pytest.skipping", "_pytest.stepwise",
+    "_pytest.subtests", "_pytest.terminal", "_pytest.terminalprogress", "_pytest.threadexception",
+    "_pytest.tmpdir", "_pytest.unittest", "_pytest.unraisableexception", "_pytest.warnings",
+)  # fmt: skip
+HYPOTHESIS = ("hypothesis", "hypothesis.core", "hypothesis.strategies", "hypothesis.stateful")
+HYPOTHESIS_PLUGIN = "_hypothesis_pytestplugin"
+
+
+def imports(layout: Layout, policy: Policy, files: Iterable[str]) -> None:
+    path = list(sys.path)
+    roots = set(layout.import_roots(policy.pythonpath))
+    try:
+        # The runner's own copies first, even where the project depends on another pytest.
+        sys.path[:] = [entry for entry in path if entry not in roots and entry != layout.deps]
+        _optional(STANDARD)
+        importlib.import_module("pytest")
+        _optional(RUNNER)
+        _optional(HYPOTHESIS)
+        _optional((HYPOTHESIS_PLUGIN,))
+        importlib.import_module(".attempt", __package__)
+        sys.path[:] = [entry for entry in path if entry not in roots]
+        if policy.preload == "auto":
+            _optional(sorted(third_party(layout, files)))
+    finally:
+        sys.path[:] = path
+        sys.path_importer_cache.clear()
+
+
+def third_party(layout: Layout, files: Iterable[str]) -> set[str]:
+    """Modules of the project's dependencies that these files import at their top level, found by reading them."""
+    wanted: set[str] = set()
+    for file in files:
+        try:
+            tree = ast.parse(Path(layout.tree, file).read_bytes())
+        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            continue  # the attempt will report it
+        for node in tree.body:
+            if isinstance(node, ast.Import):
+                wanted.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                wanted.add(node.module)
+    return {name for name in wanted if _is_dependency(layout, name.split(".")[0])}
+
+
+def _is_dependency(layout: Layout, name: str) -> bool:
+    return importlib.machinery.PathFinder.find_spec(name, [layout.deps]) is not None
+
+
+def _optional(names: Iterable[str]) -> None:
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+        except Exception as error:  # noqa: BLE001  a dependency that cannot be imported here fails in the attempt
+            print(f"preload {name}: {error!r}"[:500], file=sys.stderr)

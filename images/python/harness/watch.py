@@ -1,0 +1,197 @@
+"""Watching one attempt: from the fork to nobody left, with every frame it gave.
+
+Reads its records and its output, holds its clocks, ends it where a limit is crossed, and says how it ended. PID 1
+owns this; nothing the attempt does can make it wait or fail. What is ours to answer for (a fork that never became an
+attempt, processes that cannot be killed) raises `AttemptFailed`.
+"""
+
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from . import cgroup
+from .frames import JSON, FrameBuffer, FrameError, Message, decode_json
+from .output import Output
+from .reaper import Exit, Reaper, run_delay_ms
+from .record import ForeignRecord, Ledger
+
+RECORD_LIMIT = 1 << 19
+_READ = 1 << 18
+
+
+class AttemptFailed(RuntimeError):
+    """The harness's own failure around an attempt."""
+
+
+class ServerGone(RuntimeError):
+    """stdin ended while an attempt ran."""
+
+
+class Server(Protocol):
+    """What an attempt needs of the conversation with the server."""
+
+    stdin: int
+
+    def send(self, message: Message) -> None: ...
+
+    def gone(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    attempt_ms: int
+    case_ms: int
+
+
+@dataclass(frozen=True)
+class Pipes:
+    """PID 1's ends."""
+
+    order: int
+    record: int
+
+
+class Watch:
+    def __init__(
+        self, pid: int, exit_code: int, limits: Limits, ledger: Ledger, output: Output, pipes: Pipes, token: bytes,
+        server: Server, reaper: Reaper, close: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        self._pid, self._exit_code, self._limits = pid, exit_code, limits
+        self._ledger, self._output, self._pipes = ledger, output, pipes
+        self._records = FrameBuffer((JSON,), token, RECORD_LIMIT)
+        self._server, self._reaper, self._close = server, reaper, close
+        self._end: str | None = None  # why we ended it, if we did
+        self._started = time.monotonic()
+        self._case_since: float | None = None
+        self._wall = self._delay = 0.0
+        self._before = (cgroup.oom_kills(), cgroup.cpu_ms(), time.process_time())
+
+    def until_it_ends(self, order: bytes, wake: int) -> None:
+        """Until the attempt has ended by itself, or crossed a limit and must be ended by the caller."""
+        with selectors.DefaultSelector() as selector:
+            for fd in (self._pipes.record, self._output.fd, wake, self._server.stdin):
+                selector.register(fd, selectors.EVENT_READ)
+            selector.register(self._pipes.order, selectors.EVENT_WRITE)
+            while True:
+                for key, _ in selector.select(self._patience()):
+                    if key.fd == self._pipes.order:
+                        order = self._tell(order)
+                        if not order:
+                            selector.unregister(key.fd)
+                            self._close(key.fd)
+                    elif key.fd == wake:
+                        os.read(wake, 4096)
+                    elif key.fd == self._server.stdin:
+                        if self._server.gone():
+                            raise ServerGone
+                        selector.unregister(key.fd)  # the next order has come; it waits
+                    elif not (self._output.drain() if key.fd == self._output.fd else self._read_records()):
+                        selector.unregister(key.fd)
+                if self._reaper.ended(self._pid):
+                    break
+                self._check()
+                if self._end is not None:
+                    break
+        self._wall = (time.monotonic() - self._started) * 1000
+        self._delay = run_delay_ms(self._pid)
+
+    def summary(self) -> Message:
+        """Once no process of the attempt is left: its last frames, and how it ended."""
+        self._drain()
+        ended = self._reaper.take(self._pid)
+        spent = self._reaper.forget() + (ended.cpu_ms if ended else 0.0)
+        kills, cpu, own = self._before
+        spent = max(spent, cgroup.cpu_ms() - cpu - (time.process_time() - own) * 1000)
+        kills = max(0, cgroup.oom_kills() - kills)
+        end = self._how(ended, kills)
+        if not self._ledger.booted and end == "exited":
+            raise AttemptFailed(f"a fork did not become an attempt: {self._output.rest()[-1000:]}")
+        running = self._ledger.running
+        for frame in self._ledger.interrupted(self._output.rest()):
+            self._server.send(frame)
+        return {
+            "end": end, "exit_code": ended.code if ended else None, "signal": ended.signal if ended else None,
+            "running": running.node if running else None, "phase": running.when if running else None,
+            "wall_ms": round(self._wall, 3), "cpu_ms": round(spent, 3), "run_delay_ms": round(self._delay, 3),
+            "oom_kills": kills, "output_bytes": self._output.total,
+        }  # fmt: skip
+
+    def _tell(self, order: bytes) -> bytes:
+        try:
+            return order[os.write(self._pipes.order, order) :]
+        except BlockingIOError:
+            return order
+        except BrokenPipeError:
+            return b""
+
+    def _patience(self) -> float:
+        due = self._started + self._limits.attempt_ms / 1000
+        if self._case_since is not None:
+            due = min(due, self._case_since + self._limits.case_ms / 1000)
+        return max(0.0, due - time.monotonic()) + 0.001
+
+    def _check(self) -> None:
+        now = time.monotonic()
+        if self._end is not None:
+            return
+        if self._output.flooded:
+            self._end = "output-limit"
+        elif self._case_since is not None and now - self._case_since > self._limits.case_ms / 1000:
+            self._end = "case-timeout"
+        elif now - self._started > self._limits.attempt_ms / 1000:
+            self._end = "attempt-timeout"
+
+    def _read_records(self) -> bool:
+        """Takes what has come; False when there is no more to come."""
+        try:
+            data = os.read(self._pipes.record, _READ)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        self._output.drain()  # what was printed before these records
+        self._records.feed(data)
+        try:
+            while (frame := self._records.take()) is not None:
+                self._accept(decode_json(frame[1]))
+        except (FrameError, ForeignRecord):
+            self._end = self._end or "protocol"
+            return False
+        return True
+
+    def _accept(self, record: Message) -> None:
+        frames = self._ledger.accept(record)
+        if self._ledger.running is None:
+            self._case_since = None
+        elif record.get("kind") == "begin":
+            self._case_since = time.monotonic()
+            self._output.begin_case()
+        before = time.monotonic()
+        for frame in frames:
+            self._server.send(frame)
+        slow = time.monotonic() - before  # a slow server is not the attempt's fault
+        self._started += slow
+        if self._case_since is not None:
+            self._case_since += slow
+
+    def _drain(self) -> None:
+        """What is left in the pipes: nobody holds their other ends any more."""
+        while self._end != "protocol" and self._read_records():
+            pass
+        while self._output.drain() and not self._output.flooded:
+            pass
+
+    def _how(self, ended: Exit | None, kills: int) -> str:
+        if self._end is not None:
+            return self._end
+        if ended is None:
+            raise AttemptFailed("an attempt vanished")
+        if ended.signal is not None:
+            return "out-of-memory" if ended.signal == signal.SIGKILL and kills else "killed"
+        if self._ledger.ended and ended.code == self._exit_code:
+            return "finished"
+        return "exited"
