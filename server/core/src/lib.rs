@@ -10,6 +10,7 @@ pub mod git;
 pub mod id;
 pub mod join;
 pub mod judge;
+pub mod keys;
 pub mod lease;
 pub mod manifest;
 pub mod outcome;
