@@ -33,6 +33,9 @@ pub enum KeyError {
         /// What is wrong.
         why: String,
     },
+    /// No such key in the ring.
+    #[error("no key {0}")]
+    Unknown(KeyId),
     /// A line of allowed_signers that does not parse.
     #[error("line {line}: {why}")]
     Line {
@@ -100,6 +103,11 @@ impl PublicKey {
         &self.id
     }
 
+    /// Its form in OpenSSH's own structures.
+    pub(crate) fn ssh_data(&self) -> ssh_key::public::KeyData {
+        ssh_form(&self.key).key_data().clone()
+    }
+
     /// Its 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -140,7 +148,7 @@ impl From<PublicKey> for String {
     }
 }
 
-pub(crate) fn ssh_form(key: &VerifyingKey) -> ssh_key::PublicKey {
+fn ssh_form(key: &VerifyingKey) -> ssh_key::PublicKey {
     ssh_key::PublicKey::new(
         ssh_key::public::KeyData::Ed25519(ssh_key::public::Ed25519PublicKey(key.to_bytes())),
         "",
@@ -242,6 +250,36 @@ impl KeyRing {
     /// Every record of the key with this name: a file may hold one key twice, with different dates.
     pub fn of<'a>(&'a self, id: &'a KeyId) -> impl Iterator<Item = &'a KeyRecord> {
         self.0.iter().filter(move |record| record.key.id() == id)
+    }
+
+    /// The ring after `fresh` took over at this time: keys that signed until then are retired, and stay known.
+    #[must_use]
+    pub fn rotated(mut self, fresh: PublicKey, at: UnixTime) -> Self {
+        for record in &mut self.0 {
+            record.valid_before = record.valid_before.or(Some(at));
+        }
+        self.0.push(KeyRecord {
+            key: fresh,
+            valid_after: Some(at),
+            valid_before: None,
+            revoked_since: None,
+        });
+        self
+    }
+
+    /// The ring after this key was revoked; an earlier revocation stays.
+    ///
+    /// # Errors
+    /// Where the ring has no such key.
+    pub fn revoked(mut self, id: &KeyId, since: UnixTime) -> Result<Self, KeyError> {
+        let mut found = false;
+        for record in self.0.iter_mut().filter(|record| record.key.id() == id) {
+            found = true;
+            record.revoked_since = record.revoked_since.into_iter().chain([since]).min();
+        }
+        found
+            .then_some(self)
+            .ok_or_else(|| KeyError::Unknown(id.clone()))
     }
 
     /// The whole ring as an `allowed_signers` file.
@@ -352,6 +390,33 @@ mod tests {
                 .unwrap_err()
                 .contains("retired")
         );
+    }
+
+    #[test]
+    fn rotation_retires_and_revocation_reaches_back() {
+        let t = UnixTime;
+        let ring = KeyRing::new(vec![KeyRecord::undated(key(1))]).rotated(key(2), t(100));
+        let may = |ring: &KeyRing, seed: u8, at: i64| {
+            ring.of(key(seed).id())
+                .any(|record| record.may_issue(t(at)).is_ok())
+        };
+        assert!(may(&ring, 1, 99) && !may(&ring, 1, 100));
+        assert!(!may(&ring, 2, 99) && may(&ring, 2, 100));
+        let ring = ring
+            .rotated(key(3), t(200))
+            .revoked(key(2).id(), t(150))
+            .unwrap();
+        assert!(may(&ring, 2, 149) && !may(&ring, 2, 150));
+        let ring = ring.revoked(key(2).id(), t(180)).unwrap();
+        assert!(
+            !may(&ring, 2, 150),
+            "a later revocation does not lift an earlier one"
+        );
+        assert!(may(&ring, 1, 99) && may(&ring, 3, 200));
+        assert!(matches!(
+            ring.revoked(key(9).id(), t(1)),
+            Err(KeyError::Unknown(_))
+        ));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub mod cassette;
 pub mod classify;
+pub mod envelope;
 pub mod git;
 pub mod id;
 pub mod join;
@@ -19,6 +20,7 @@ pub mod policy;
 pub mod reason;
 pub mod report;
 pub mod request;
+pub mod sshsig;
 pub mod statement;
 pub mod text;
 pub mod verify;

@@ -1,1 +1,251 @@
-//! statement
+//! What was judged, as the exact bytes that are signed: one in-toto Statement v1 per verdict.
+//!
+//! The bytes are made here, once. Nothing later parses and writes them again: signing, storing, sending and verifying all
+//! work on these bytes. Never signs. Fails with `StatementError`, which is ours.
+
+use crate::git::Commit;
+use crate::id::{CommitId, Digest, RepoName, RepoPath, ScoreId, TreeId, UnixTime};
+use crate::judge::{Judged, Verdict, VerdictKind, Word};
+use crate::plan::ChangeSet;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+mod payload;
+
+pub use payload::{Attempts, Predicate, Result, Statement, Subject};
+pub(crate) use payload::{TestResult, subjects};
+
+/// The statement form of in-toto.
+pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+
+/// What an envelope says its payload is.
+pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+/// The predicate that gates know which know nothing of us.
+pub const TEST_RESULT_TYPE: &str = "https://in-toto.io/attestation/test-result/v0.1";
+
+/// The predicate types of our own. A URN, because a URL would be somebody's: whoever holds the domain could say what
+/// the type means. Three of them, because with one type the three files could be swapped by renaming.
+#[must_use]
+pub const fn predicate_type(kind: VerdictKind) -> &'static str {
+    match kind {
+        VerdictKind::SrcScore => "urn:tribunal:attestation/src-score/v1",
+        VerdictKind::OracleIntegrity => "urn:tribunal:attestation/oracle-integrity/v1",
+        VerdictKind::FlakeLease => "urn:tribunal:attestation/flake-lease/v1",
+    }
+}
+
+/// Which server judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scorer {
+    /// The instance, as the operator named it.
+    pub id: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The tree that stood at one src root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SrcTree {
+    /// The root, as the policy spells it.
+    pub root: String,
+    /// The tree.
+    pub tree: TreeId,
+}
+
+/// How a sealed file ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// In one process with the product.
+    Shared,
+    /// In a process of its own.
+    Split,
+}
+
+/// Digests of everything that could change a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inputs {
+    /// All entries of class oracle.
+    pub oracle: Digest,
+    /// The policy, canonical.
+    pub policy: Digest,
+    /// Its pins alone.
+    pub pins: Digest,
+    /// The src that was laid over the base; absent where none was made.
+    pub overlay: Option<Digest>,
+    /// The runner image; absent where nothing ran.
+    pub image: Option<String>,
+    /// The harness and its interpreter; absent where nothing ran.
+    pub runner: Option<String>,
+    /// The cassette ledger; absent where there is none.
+    pub ledger: Option<Digest>,
+}
+
+/// Digests of what was handed out beside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reports {
+    /// The operator's full report.
+    pub operator: Digest,
+    /// The one that the caller got.
+    pub delivered: Digest,
+}
+
+/// Everything the statements of one score bind beside the verdicts themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The score.
+    pub score: ScoreId,
+    /// Who judged.
+    pub scorer: Scorer,
+    /// The repository.
+    pub repository: RepoName,
+    /// Its protected branch.
+    pub protected_ref: String,
+    /// What was scored.
+    pub head: Commit,
+    /// Against what.
+    pub base: Commit,
+    /// The protected tip when the score started.
+    pub base_tip: CommitId,
+    /// Their merge bases.
+    pub merge_bases: Vec<CommitId>,
+    /// Whose change set.
+    pub change_set: ChangeSet,
+    /// The scored src.
+    pub src_trees: Vec<SrcTree>,
+    /// What it was scored with.
+    pub inputs: Inputs,
+    /// N of the policy.
+    pub planned_attempts: u32,
+    /// How each sealed file ran; empty where nothing ran.
+    pub isolation: BTreeMap<RepoPath, Isolation>,
+    /// The reports.
+    pub reports: Reports,
+    /// When the statements are made.
+    pub issued_at: UnixTime,
+}
+
+/// Why there are no statements; always ours.
+#[derive(Debug, thiserror::Error)]
+pub enum StatementError {
+    /// A value has no JSON form.
+    #[error("failed to write a statement")]
+    Write(#[from] serde_json::Error),
+}
+
+/// The exact bytes of one statement, and the name of its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    stem: &'static str,
+    bytes: Vec<u8>,
+}
+
+impl Payload {
+    /// The name of its files, without ending.
+    #[must_use]
+    pub const fn stem(&self) -> &'static str {
+        self.stem
+    }
+    /// What is to be signed.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The name of the copy with the standard predicate.
+pub const TEST_RESULT_STEM: &str = "src_score.test-result";
+
+/// The statements of one score, judged and not yet signed. Only `Statements::of` makes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statements {
+    verdicts: Vec<(Payload, Word)>,
+    test_result: Option<Payload>,
+}
+
+impl Statements {
+    /// The statements of this judgement.
+    ///
+    /// # Errors
+    /// Ours: a value that has no JSON form.
+    pub fn of(judged: &Judged, binding: &Binding) -> std::result::Result<Self, StatementError> {
+        let mut verdicts = Vec::with_capacity(3);
+        for verdict in judged.verdicts() {
+            let statement = statement(verdict, judged, binding);
+            let payload = payload(verdict.kind().file_stem(), &statement)?;
+            verdicts.push((payload, verdict.word()));
+        }
+        let src_score = judged.verdict(VerdictKind::SrcScore).word();
+        let test_result = payload::test_result(src_score, judged, binding)
+            .map(|statement| payload(TEST_RESULT_STEM, &statement))
+            .transpose()?;
+        Ok(Self {
+            verdicts,
+            test_result,
+        })
+    }
+
+    /// The three, each with its word, in the order of the join.
+    #[must_use]
+    pub fn verdicts(&self) -> &[(Payload, Word)] {
+        &self.verdicts
+    }
+
+    /// The copy with the standard predicate; only for PASS and FAIL.
+    #[must_use]
+    pub const fn test_result(&self) -> Option<&Payload> {
+        self.test_result.as_ref()
+    }
+}
+
+fn payload<T: Serialize>(
+    stem: &'static str,
+    statement: &T,
+) -> std::result::Result<Payload, StatementError> {
+    let mut bytes = serde_json::to_vec_pretty(statement)?;
+    bytes.push(b'\n');
+    Ok(Payload { stem, bytes })
+}
+
+fn statement(verdict: &Verdict, judged: &Judged, binding: &Binding) -> Statement<Predicate> {
+    let codes = |grounds: &[crate::judge::Ground]| -> Vec<crate::reason::Reason> {
+        let codes: BTreeSet<_> = grounds.iter().map(|ground| ground.reason).collect();
+        codes.into_iter().collect()
+    };
+    Statement {
+        kind: STATEMENT_TYPE.to_owned(),
+        subject: payload::subjects(&binding.head, &binding.base, &binding.src_trees),
+        predicate_type: predicate_type(verdict.kind()).to_owned(),
+        predicate: Predicate {
+            result: Result::from(verdict.word()),
+            reasons: codes(verdict.grounds()),
+            warnings: codes(judged.warnings()),
+            score: format!(
+                "repositories/{}/scores/{}",
+                binding.repository, binding.score
+            ),
+            scorer: binding.scorer.clone(),
+            repository: binding.repository.clone(),
+            protected_ref: binding.protected_ref.clone(),
+            change_set: binding.change_set,
+            head: binding.head.clone(),
+            base: binding.base.clone(),
+            base_tip_at_scoring: binding.base_tip.clone(),
+            merge_bases: binding.merge_bases.clone(),
+            src_trees: binding.src_trees.clone(),
+            inputs: binding.inputs.clone(),
+            attempts: Attempts {
+                planned: binding.planned_attempts,
+                seen: judged.evidence().attempts,
+                held_out: 0,
+            },
+            isolation: binding.isolation.clone(),
+            reports: binding.reports.clone(),
+            gate_time: payload::time(judged.gate_time()),
+            issued_at: payload::time(binding.issued_at),
+            valid_until: payload::time(judged.valid_until()),
+        },
+    }
+}

@@ -128,7 +128,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 
 /// Words of a line; quotes keep spaces together.
 fn words(line: &str) -> Result<Vec<String>, String> {
-    if line.matches('"').count() % 2 != 0 {
+    if !line.matches('"').count().is_multiple_of(2) {
         return Err("an unclosed quote".to_owned());
     }
     Ok(split_outside_quotes(line, ' ')
