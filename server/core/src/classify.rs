@@ -9,6 +9,8 @@ mod ini;
 mod names;
 mod tables;
 
+pub(crate) use names::folded;
+
 use crate::git::{Change, GitPath, Relation, ResolvedCommits};
 use crate::plan::Finding;
 use crate::policy::{POLICY_PATH, Paths, Policy, WhenBehind};
@@ -203,7 +205,7 @@ pub fn classify(patch: Patch, policy: Policy, role: Role) -> Result<DiffClass, R
         ));
     }
     names::check(&base_paths, &changes)?;
-    let changes: Vec<_> = changes
+    let mut changes: Vec<_> = changes
         .into_iter()
         .map(|change| {
             let class = class_of_change(&policy.paths, &change);
@@ -211,6 +213,14 @@ pub fn classify(patch: Patch, policy: Policy, role: Role) -> Result<DiffClass, R
         })
         .collect();
     let standing = change_set::standing(&policy.paths, role, &changes);
+    let policy = match standing {
+        Standing::Human => policy_after(policy, &changes)?,
+        Standing::Agent | Standing::Barred(_) => policy,
+    };
+    // Contents were wanted for the comparison only.
+    changes
+        .iter_mut()
+        .for_each(|(change, _)| change.contents = None);
     Ok(DiffClass {
         commits,
         policy,
@@ -218,6 +228,23 @@ pub fn classify(patch: Patch, policy: Policy, role: Role) -> Result<DiffClass, R
         changes,
         standing,
     })
+}
+
+/// A maintainer's change of the policy is scored under the changed policy: that is what will hold once it is merged.
+fn policy_after(base: Policy, changes: &[(Change, PathClass)]) -> Result<Policy, Refused> {
+    let changed = changes
+        .iter()
+        .map(|(change, _)| change)
+        .find(|change| change.path.as_bytes() == POLICY_PATH.as_bytes());
+    match changed.map(|change| (&change.head, &change.contents)) {
+        None => Ok(base),
+        Some((None, _)) => Ok(Policy::default()),
+        Some((Some(_), Some(contents))) => Ok(Policy::parse(&contents.head)?),
+        Some((Some(_), None)) => Err(Refused::new(
+            RefusedCode::PolicyInvalid,
+            format!("{POLICY_PATH} in head is no file that can be read"),
+        )),
+    }
 }
 
 fn class_of_change(paths: &Paths, change: &Change) -> PathClass {

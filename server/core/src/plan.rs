@@ -16,6 +16,7 @@ use crate::policy::Policy;
 use crate::reason::{Reason, Refused};
 use crate::request::Role;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Whose change set this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -251,21 +252,18 @@ impl OpenDiff {
     /// Admit the trees, or decide at once: `oracle_integrity` FAIL and nothing run.
     ///
     /// # Errors
-    /// `too-large` where the scored src is over the policy's limits.
+    /// `too-large` where the scored src is over the policy's limits, `runner-package-clash` where it holds a package of
+    /// the runner's.
     pub fn admit(self, oracle: OracleFacts, src: SrcFacts) -> Result<Plan, Refused> {
         let policy = self.diff.policy();
         admission::sizes(&policy.limits, &src)?;
-        let mut barring: Vec<Finding> = oracle
-            .lfs_pointers
-            .iter()
-            .map(|path| {
-                Finding::at(
-                    Reason::LfsPointer,
-                    path,
-                    "a Git LFS pointer, content not fetched",
-                )
-            })
-            .collect();
+        admission::runner_clash(policy, &src)?;
+        let mut barring = admission::check(policy, &src);
+        let pointers = oracle.lfs_pointers.iter().map(|path| {
+            let told = "a Git LFS pointer, content not fetched";
+            Finding::at(Reason::LfsPointer, path, told)
+        });
+        barring.extend(pointers);
         let sealed: Vec<GitPath> = oracle
             .sealed_paths
             .iter()
@@ -293,6 +291,7 @@ impl OpenDiff {
             }))),
             other => {
                 barring.extend(other.err());
+                let barring = capped(barring);
                 Ok(Plan::Decided(Box::new(Decided {
                     patch,
                     findings: barring,
@@ -316,6 +315,21 @@ pub enum Plan {
     Decided(Box<Decided>),
     /// To be run.
     Run(Box<RunPlan>),
+}
+
+/// How many findings one patch is told.
+const NAMED: usize = 50;
+
+/// Every code that occurs is told at least once, whatever crowd another one makes.
+fn capped(findings: Vec<Finding>) -> Vec<Finding> {
+    if findings.len() <= NAMED {
+        return findings;
+    }
+    let mut told: BTreeSet<Reason> = BTreeSet::new();
+    let (first, more): (Vec<_>, Vec<_>) = findings
+        .into_iter()
+        .partition(|finding| told.insert(finding.reason));
+    first.into_iter().chain(more).take(NAMED).collect()
 }
 
 /// Verdicts known without a run: `oracle_integrity` FAIL, `src_score` and `flake_lease` NOT_RUN.
