@@ -1,1 +1,21 @@
+//! Tools of the black-box tests: a real server process, the real client, real repositories, the cases of `cases/`.
+//!
+//! A test asks for a [`Server`] (its own, or the one that its test binary shares), registers a repository of its own,
+//! and runs the client in a workspace. Nothing here looks inside a process; everything ends when its owner does.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tools of tests fail loudly, where they stand"
+)]
+
+pub mod binaries;
+pub mod case;
+pub mod client;
+pub mod repo;
+pub mod server;
+
+pub use case::Case;
+pub use client::{Client, Ran};
+pub use repo::Repo;
+pub use server::{Registered, Role, Server};

@@ -1,0 +1,51 @@
+//! The two binaries under test, built from this tree once per test process.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The root of the source tree.
+#[must_use]
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// `tribunal-server`.
+#[must_use]
+pub fn server() -> PathBuf {
+    folder().join("tribunal-server")
+}
+
+/// `tribunal`.
+#[must_use]
+pub fn client() -> PathBuf {
+    folder().join("tribunal")
+}
+
+/// A folder under the target folder that outlives a test run: for what is dear to make, such as the image.
+#[must_use]
+pub fn cache() -> PathBuf {
+    let cache = folder().parent().unwrap().join("tribunal-tests");
+    std::fs::create_dir_all(&cache).unwrap();
+    cache
+}
+
+/// Where cargo puts binaries, with fresh ones in it.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        // target/debug/deps/name-hash is the running test; binaries stand two steps up.
+        let test = std::env::current_exe().unwrap();
+        let folder = test.parent().unwrap().parent().unwrap().to_owned();
+        let mut build = Command::new(env!("CARGO"));
+        build
+            .current_dir(root())
+            .args(["build", "--locked", "--quiet", "--bins"]);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        let built = build.status().unwrap();
+        assert!(built.success(), "the binaries do not build");
+        folder
+    })
+}

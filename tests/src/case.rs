@@ -1,0 +1,120 @@
+//! The corpora: one folder a case, materialised into a repository, with what is expected of it.
+
+use crate::binaries::root;
+use crate::repo::Repo;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One case of `tests/cases/exploits` or `tests/cases/field`.
+#[derive(Debug, Clone)]
+pub struct Case {
+    folder: PathBuf,
+    about: Value,
+}
+
+/// A case's repository: the agent's workspace with `head` checked out nowhere in particular, and both ids.
+#[derive(Debug)]
+pub struct Materialized {
+    /// Holds both commits.
+    pub workspace: Repo,
+    /// The protected branch, at `base`.
+    pub origin: Repo,
+    /// Full id.
+    pub base: String,
+    /// Full id, as the case wants it submitted: it may name a tag object.
+    pub head: String,
+}
+
+impl Case {
+    /// The case in `tests/cases/{corpus}/{name}`; `name` may be its number alone.
+    #[must_use]
+    pub fn named(corpus: &str, name: &str) -> Self {
+        let wanted = |case: &Self| case.id() == name || case.id().split('-').next() == Some(name);
+        Self::all(corpus)
+            .into_iter()
+            .find(wanted)
+            .unwrap_or_else(|| panic!("no case {corpus}/{name}"))
+    }
+
+    /// Every case of a corpus, in order.
+    #[must_use]
+    pub fn all(corpus: &str) -> Vec<Self> {
+        let folder = root().join("tests/cases").join(corpus);
+        let mut cases: Vec<Self> = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.join("case.json").is_file())
+            .map(|folder| {
+                let text = std::fs::read(folder.join("case.json")).unwrap();
+                let about = serde_json::from_slice(&text).unwrap();
+                Self { folder, about }
+            })
+            .collect();
+        cases.sort_by(|a, b| a.folder.cmp(&b.folder));
+        assert!(!cases.is_empty(), "{} holds no cases", folder.display());
+        cases
+    }
+
+    /// `NN-name`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.folder.file_name().unwrap().to_str().unwrap()
+    }
+
+    /// Where its files are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// `class` of an exploit: git-trick, path-trick, resource, env, …; empty for a field case.
+    #[must_use]
+    pub fn class(&self) -> &str {
+        self.about["class"].as_str().unwrap_or_default()
+    }
+
+    /// What is expected; an absent key is not asserted.
+    #[must_use]
+    pub fn expect(&self) -> &Value {
+        &self.about["expect"]
+    }
+
+    /// Build its repository.
+    #[must_use]
+    pub fn materialize(&self) -> Materialized {
+        self.materialize_with(&[])
+    }
+
+    /// Build its repository under these environment variables.
+    #[must_use]
+    pub fn materialize_with(&self, env: &[(&str, &str)]) -> Materialized {
+        let owned = tempfile::tempdir().unwrap();
+        let folder = owned.path().join("repo");
+        let output = Command::new("python3")
+            .arg(root().join("tests/cases/materialize"))
+            .arg(&self.folder)
+            .arg(&folder)
+            .envs(env.iter().copied())
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let id = |key: &str| {
+            stdout
+                .lines()
+                .find_map(|line| line.strip_prefix(key))
+                .map(str::to_owned)
+        };
+        let (Some(base), Some(head)) = (id("BASE="), id("HEAD=")) else {
+            panic!("{}: {}", self.id(), String::from_utf8_lossy(&output.stderr));
+        };
+        let workspace = Repo::made(folder, owned);
+        let origin = workspace.origin_at(&base);
+        Materialized {
+            workspace,
+            origin,
+            base,
+            head,
+        }
+    }
+}
