@@ -1,6 +1,7 @@
 //! The server: untrusted commits go in, signed verdicts come out. Each module is one room; `docs/ARCHITECTURE.md` is the map.
 
 pub mod admin;
+pub mod clock;
 pub mod config;
 pub mod image;
 pub mod overlay;

@@ -7,14 +7,28 @@ use super::record::{
 };
 use super::{Collection, Sealed, Store, StoreError};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tribunal_core::id::{Digest, KeyId, RepoName, RequestId, ScoreId, TokenId, UnixTime};
 use tribunal_core::outcome::AttemptFacts;
 use tribunal_core::reason::{Aborted, AbortedCode};
 
+/// Whether the store's pretended disk has room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disk {
+    /// It has.
+    Roomy,
+    /// It has not.
+    Full,
+}
+
 /// Everything in one lock.
 #[derive(Default)]
-pub struct MemoryStore(Mutex<Shelves>);
+pub struct MemoryStore {
+    shelves: Mutex<Shelves>,
+    /// While set, nothing more can be written about a score.
+    full: AtomicBool,
+}
 
 #[derive(Default)]
 struct Shelves {
@@ -96,7 +110,19 @@ impl MemoryStore {
     }
 
     fn shelves(&self) -> MutexGuard<'_, Shelves> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writable(&self) -> Result<MutexGuard<'_, Shelves>, StoreError> {
+        if self.full.load(Ordering::SeqCst) {
+            return Err(StoreError::DiskFull);
+        }
+        Ok(self.shelves())
+    }
+
+    /// Let every write about a score fail as on a full disk, or end that: fault injection for tests of other rooms.
+    pub fn fill(&self, full: Disk) {
+        self.full.store(full == Disk::Full, Ordering::SeqCst);
     }
 }
 
@@ -207,7 +233,7 @@ impl Store for MemoryStore {
         Ok(())
     }
     fn create_score(&self, score: &NewScore) -> Result<Created, StoreError> {
-        let mut shelves = self.shelves();
+        let mut shelves = self.writable()?;
         if let Some(before) = shelves.of_request(&score.token, &score.request_id) {
             return Ok(Created::Before(before));
         }
@@ -260,16 +286,8 @@ impl Store for MemoryStore {
         });
         Ok(charged.count() as u64)
     }
-    fn unfinished(&self, token: &TokenId) -> Result<u64, StoreError> {
-        let shelves = self.shelves();
-        let open = shelves
-            .scores
-            .iter()
-            .filter(|s| s.record.asked.token == *token && s.record.ended.is_none());
-        Ok(open.count() as u64)
-    }
     fn start_score(&self, id: &ScoreId, at: UnixTime) -> Result<(), StoreError> {
-        let mut shelves = self.shelves();
+        let mut shelves = self.writable()?;
         let record = &mut shelves.open(id)?.record;
         record.state = ScoreState::Running;
         record.started = record.started.or(Some(at));
@@ -281,7 +299,7 @@ impl Store for MemoryStore {
         at: UnixTime,
         events: &[EventKind],
     ) -> Result<Vec<StoredEvent>, StoreError> {
-        let mut shelves = self.shelves();
+        let mut shelves = self.writable()?;
         let shelf = shelves.open(id)?;
         Ok(events.iter().map(|e| shelf.push(at, e.clone())).collect())
     }
@@ -301,7 +319,7 @@ impl Store for MemoryStore {
         at: UnixTime,
         completion: &Completion,
     ) -> Result<(), StoreError> {
-        let mut shelves = self.shelves();
+        let mut shelves = self.writable()?;
         let shelf = shelves.open(id)?;
         shelf.files = completion.files.clone();
         shelf.push(
@@ -315,7 +333,7 @@ impl Store for MemoryStore {
         Ok(())
     }
     fn abort_score(&self, id: &ScoreId, at: UnixTime, aborted: &Aborted) -> Result<(), StoreError> {
-        self.shelves().open(id)?.abort(at, aborted);
+        self.writable()?.open(id)?.abort(at, aborted);
         Ok(())
     }
     fn abort_unfinished(
@@ -353,7 +371,7 @@ impl Store for MemoryStore {
         at: UnixTime,
         facts: &AttemptFacts,
     ) -> Result<(), StoreError> {
-        let mut shelves = self.shelves();
+        let mut shelves = self.writable()?;
         let known = shelves
             .attempts
             .iter()

@@ -11,7 +11,7 @@ mod memory;
 mod record;
 mod sqlite;
 
-pub use memory::MemoryStore;
+pub use memory::{Disk, MemoryStore};
 pub use record::{
     AttemptKey, AttemptSource, Audience, Collected, Completion, Created, EventKind, ImageRecord,
     KeyRecord, NewScore, RepositoryRecord, ScoreFilter, ScoreRecord, ScoreState, StateName,
@@ -206,11 +206,6 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// The disk or the database.
     fn charged(&self, token: &TokenId, since: UnixTime) -> Result<u64, StoreError>;
-    /// How many scores of this token have not ended.
-    ///
-    /// # Errors
-    /// The disk or the database.
-    fn unfinished(&self, token: &TokenId) -> Result<u64, StoreError>;
     /// A worker has it: QUEUED becomes RUNNING.
     ///
     /// # Errors

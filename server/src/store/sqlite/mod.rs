@@ -244,9 +244,6 @@ impl Store for SqliteStore {
     fn charged(&self, token: &TokenId, since: UnixTime) -> Result<u64, StoreError> {
         self.read(|c| scores::charged(c, token, since))
     }
-    fn unfinished(&self, token: &TokenId) -> Result<u64, StoreError> {
-        self.read(|c| scores::unfinished(c, token))
-    }
     fn start_score(&self, id: &ScoreId, at: UnixTime) -> Result<(), StoreError> {
         self.write(|c| scores::start(c, id, at))
     }

@@ -144,15 +144,6 @@ pub(super) fn charged(c: &Connection, token: &TokenId, since: UnixTime) -> Resul
     .map_err(broken)
 }
 
-pub(super) fn unfinished(c: &Connection, token: &TokenId) -> Result<u64, StoreError> {
-    c.query_row(
-        "SELECT count(*) FROM scores WHERE token = ?1 AND state IN ('queued', 'running')",
-        [token.as_str()],
-        |r| count(r, 0),
-    )
-    .map_err(broken)
-}
-
 /// The row of a score that has not ended.
 fn open_number(c: &Connection, id: &ScoreId) -> Result<i64, StoreError> {
     let row: Option<(i64, Option<i64>)> = c
