@@ -1,0 +1,103 @@
+//! Makes the two things that the server carries inside itself for the runner image: the pin library,
+//! compiled by rustc alone (it has no dependencies, and a cargo inside cargo would wait for itself),
+//! and a clean copy of the harness, without caches and tests.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn main() -> Outcome {
+    let here = folder("CARGO_MANIFEST_DIR")?;
+    let out = folder("OUT_DIR")?;
+    let images = here.join("../images");
+    pins(&images.join("pins"), &out.join("libtribunal_pins.so"))?;
+    harness(&images.join("python/harness"), &out.join("harness"))?;
+    for file in ["assemble.py", "requirements.txt"] {
+        println!(
+            "cargo::rerun-if-changed={}",
+            images.join("python").join(file).display()
+        );
+    }
+    Ok(())
+}
+
+fn folder(variable: &str) -> Result<PathBuf, Box<dyn Error>> {
+    std::env::var_os(variable)
+        .map(PathBuf::from)
+        .ok_or_else(|| format!("cargo did not set {variable}").into())
+}
+
+/// The flags make the file small, free of this machine's paths and the same in every profile.
+fn pins(package: &Path, library: &Path) -> Outcome {
+    println!("cargo::rerun-if-changed={}", package.join("src").display());
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
+    let mut command = Command::new(rustc);
+    command
+        .current_dir(package)
+        .args([
+            "--crate-name",
+            "tribunal_pins",
+            "--crate-type",
+            "cdylib",
+            "--edition",
+            "2024",
+        ])
+        .args([
+            "-C",
+            "opt-level=2",
+            "-C",
+            "panic=abort",
+            "-C",
+            "lto=fat",
+            "-C",
+            "codegen-units=1",
+        ])
+        .args(["-C", "strip=symbols", "--remap-path-prefix"])
+        .arg(format!("{}=pins", package.display()))
+        .args(["--target", &std::env::var("TARGET")?])
+        .arg("src/lib.rs")
+        .arg("-o")
+        .arg(library);
+    let status = command.status()?;
+    if !status.success() {
+        return Err(format!("the pin library did not compile ({status}): {command:?}").into());
+    }
+    Ok(())
+}
+
+fn harness(from: &Path, to: &Path) -> Outcome {
+    println!("cargo::rerun-if-changed={}", from.display());
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    if !from.is_dir() {
+        fs::create_dir_all(to)?;
+        return Ok(());
+    }
+    copy_python(from, to)
+}
+
+fn copy_python(from: &Path, to: &Path) -> Outcome {
+    fs::create_dir_all(to)?;
+    let entries = match fs::read_dir(from) {
+        Ok(entries) => entries,
+        Err(error) => return Err(format!("cannot read {}: {error}", from.display()).into()),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        if path.is_dir() {
+            if name != "__pycache__" && name != "tests" && !name.to_string_lossy().starts_with('.')
+            {
+                copy_python(&path, &to.join(name))?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "py") {
+            fs::copy(&path, to.join(name))?;
+        }
+    }
+    Ok(())
+}
