@@ -16,9 +16,7 @@ pub use feed::Subscription;
 
 use crate::clock;
 use crate::pipeline::NoVerdict;
-use crate::store::{
-    self, AttemptSource, Created, EventKind, NewScore, ScoreRecord, Store, StoreError, Words,
-};
+use crate::store::{self, Created, EventKind, NewScore, ScoreRecord, Store, StoreError};
 use feed::Feed;
 use futures::future::BoxFuture;
 use places::{Place, Places};
@@ -29,62 +27,16 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tribunal_core::id::{CommitId, RequestId, ScoreId, TokenId};
-use tribunal_core::outcome::Lane;
 use tribunal_core::plan::ChangeSet;
 use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
 use tribunal_core::request::ScoreRequest;
 
-/// What a running score tells of itself. Stored as events; counts of cases are thinned out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
-    /// Something is being made ready.
-    Preparing {
-        /// What, for a person.
-        stage: String,
-    },
-    /// An attempt began.
-    AttemptStarted {
-        /// Its lane.
-        lane: Lane,
-        /// 0, 1, … within the lane.
-        index: u32,
-        /// How many there will be in the lane.
-        total: u32,
-    },
-    /// Cases of the running attempt are over.
-    CasesDone {
-        /// The attempt's lane.
-        lane: Lane,
-        /// The attempt.
-        index: u32,
-        /// How many cases are over.
-        done: u32,
-        /// Of how many; 0 where it is not known.
-        total: u32,
-    },
-    /// An attempt is over.
-    AttemptEnded {
-        /// Its lane.
-        lane: Lane,
-        /// Which one.
-        index: u32,
-        /// How many there will be in the lane.
-        total: u32,
-        /// Run now, or stored before.
-        source: AttemptSource,
-    },
-    /// The judge has decided.
-    Judged {
-        /// What.
-        words: Words,
-    },
-}
-
-/// The work of one admitted score: runs, judges, signs, and stores its completion.
+/// The work of one admitted score: runs, judges, signs, and stores its completion. What it sends on the way is stored as
+/// events; counts of cases are thinned out, and an end is stored with the completion, not sent.
 pub type Work = Box<
     dyn FnOnce(
             ScoreId,
-            mpsc::Sender<Progress>,
+            mpsc::Sender<EventKind>,
             CancellationToken,
         ) -> BoxFuture<'static, Result<(), Aborted>>
         + Send,

@@ -1,6 +1,6 @@
 //! From a running score's progress to stored events: in batches, counts of cases thinned, every one a sign of life.
 
-use super::{Progress, Shared};
+use super::Shared;
 use crate::clock;
 use crate::store::{self, EventKind, StoreError};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const BATCH: Duration = Duration::from_millis(100);
 const MANY: usize = 1024;
 
 /// Runs until all senders are gone.
-pub(super) async fn run(shared: Arc<Shared>, id: ScoreId, mut progress: mpsc::Receiver<Progress>) {
+pub(super) async fn run(shared: Arc<Shared>, id: ScoreId, mut progress: mpsc::Receiver<EventKind>) {
     let mut batch = Vec::new();
     let mut next = Instant::now();
     while progress.recv_many(&mut batch, MANY).await > 0 {
@@ -44,10 +44,10 @@ pub(super) async fn run(shared: Arc<Shared>, id: ScoreId, mut progress: mpsc::Re
 }
 
 /// Only the last of several counts of the same attempt matters.
-fn thinned(batch: impl Iterator<Item = Progress>) -> Vec<EventKind> {
+fn thinned(batch: impl Iterator<Item = EventKind>) -> Vec<EventKind> {
     let mut events: Vec<EventKind> = Vec::new();
-    for progress in batch {
-        let event = event(progress);
+    // An end is stored together with the state that it ends in, never alone.
+    for event in batch.filter(|event| !event.is_last()) {
         if let (
             Some(EventKind::CasesDone { lane, index, .. }),
             EventKind::CasesDone {
@@ -65,38 +65,6 @@ fn thinned(batch: impl Iterator<Item = Progress>) -> Vec<EventKind> {
     events
 }
 
-fn event(progress: Progress) -> EventKind {
-    match progress {
-        Progress::Preparing { stage } => EventKind::Preparing { stage },
-        Progress::AttemptStarted { lane, index, total } => {
-            EventKind::AttemptStarted { lane, index, total }
-        }
-        Progress::CasesDone {
-            lane,
-            index,
-            done,
-            total,
-        } => EventKind::CasesDone {
-            lane,
-            index,
-            done,
-            total,
-        },
-        Progress::AttemptEnded {
-            lane,
-            index,
-            total,
-            source,
-        } => EventKind::AttemptEnded {
-            lane,
-            index,
-            total,
-            source,
-        },
-        Progress::Judged { words } => EventKind::Judged { words },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,13 +72,13 @@ mod tests {
 
     #[test]
     fn counts_are_thinned_and_nothing_else() {
-        let count = |index, done| Progress::CasesDone {
+        let count = |index, done| EventKind::CasesDone {
             lane: Lane::Property,
             index,
             done,
             total: 9,
         };
-        let started = |index| Progress::AttemptStarted {
+        let started = |index| EventKind::AttemptStarted {
             lane: Lane::Property,
             index,
             total: 2,
@@ -124,10 +92,7 @@ mod tests {
             count(1, 1),
             count(1, 2),
         ];
-        let expected: Vec<_> = [started(0), count(0, 9), started(1), count(1, 2)]
-            .into_iter()
-            .map(event)
-            .collect();
+        let expected = [started(0), count(0, 9), started(1), count(1, 2)];
         assert_eq!(thinned(batch.into_iter()), expected);
     }
 }

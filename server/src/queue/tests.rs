@@ -6,7 +6,7 @@
 )]
 
 use super::*;
-use crate::store::{Completion, Disk, MemoryStore, ScoreState};
+use crate::store::{Completion, Disk, MemoryStore, ScoreState, Words};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Semaphore;
 use tribunal_core::judge::Word;
@@ -67,7 +67,7 @@ impl Scorer for Stage {
                 order.lock().unwrap().push(of.clone());
                 most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 let stage = "trees".to_owned();
-                progress.send(Progress::Preparing { stage }).await.unwrap();
+                progress.send(EventKind::Preparing { stage }).await.unwrap();
                 let result = act(conduct(&of), &*store, &id, &go, cancel).await;
                 now.fetch_sub(1, Ordering::SeqCst);
                 result

@@ -1,9 +1,9 @@
 //! A worker: claims a score, runs its work, and sees to it that the score ends, whatever the work does.
 
 use super::run_queue::{Cause, Claim};
-use super::{Progress, Shared, Waiting, pump};
+use super::{Shared, Waiting, pump};
 use crate::clock;
-use crate::store::{self, StoreError};
+use crate::store::{self, EventKind, StoreError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -60,7 +60,7 @@ async fn one(shared: &Arc<Shared>, claim: Claim<Waiting>) {
     shared.feed.poke(&id);
     let result = match started {
         Ok(()) => {
-            let (sender, receiver) = mpsc::channel::<Progress>(256);
+            let (sender, receiver) = mpsc::channel::<EventKind>(256);
             let pump = tokio::spawn(pump::run(Arc::clone(shared), id.clone(), receiver));
             let (of, token) = (id.clone(), cancel.clone());
             let work = async move { (item.work)(of, sender, token).await };

@@ -9,6 +9,7 @@ use super::*;
 use bytes::Bytes;
 use tribunal_core::id::{RequestId, Seed};
 use tribunal_core::judge::Word;
+use tribunal_core::keys::PublicKey;
 use tribunal_core::outcome::{AttemptEnd, End, Lane, Pins};
 use tribunal_core::plan::ChangeSet;
 use tribunal_core::request::{Freshness, Role};
@@ -160,55 +161,6 @@ fn tokens_open_until_revoked(store: &dyn Store) {
     store.add_token(&bare).unwrap();
     let ids: Vec<_> = store.tokens().unwrap().into_iter().map(|t| t.id).collect();
     assert_eq!(ids, [token_id(1), token_id(3)]);
-}
-
-fn repositories_are_registered_once(store: &dyn Store) {
-    let record = |name: &str| RepositoryRecord {
-        name: name.parse().unwrap(),
-        remote: "/srv/git/demo.git".to_owned(),
-        protected_ref: "refs/heads/main".to_owned(),
-        created: T,
-    };
-    store.add_repository(&record("zeta")).unwrap();
-    store.add_repository(&record("alpha")).unwrap();
-    assert!(matches!(
-        store.add_repository(&record("alpha")),
-        Err(StoreError::Exists(_))
-    ));
-    assert_eq!(
-        store.repositories().unwrap(),
-        [record("alpha"), record("zeta")]
-    );
-    store.remove_repository(&"alpha".parse().unwrap()).unwrap();
-    assert!(
-        store
-            .repository(&"alpha".parse().unwrap())
-            .unwrap()
-            .is_none()
-    );
-    assert!(matches!(
-        store.remove_repository(&"alpha".parse().unwrap()),
-        Err(StoreError::Missing(_))
-    ));
-}
-
-fn a_tag_moves_to_the_newest_image(store: &dyn Store) {
-    let image = |id: &str, created| ImageRecord {
-        tag: "tribunal/python:3.13".to_owned(),
-        engine_id: format!("sha256:{id}"),
-        runner: Digest::of(id.as_bytes()),
-        python: "3.13.5".to_owned(),
-        packages: vec!["pytest==9.0.0".to_owned()],
-        created,
-    };
-    assert!(store.image("tribunal/python:3.13").unwrap().is_none());
-    store.add_image(&image("aa", T)).unwrap();
-    store.add_image(&image("bb", T)).unwrap();
-    assert_eq!(
-        store.image("tribunal/python:3.13").unwrap().unwrap(),
-        image("bb", T)
-    );
-    assert_eq!(store.images().unwrap(), [image("bb", T), image("aa", T)]);
 }
 
 fn sealed_trees_are_whole_or_absent(store: &dyn Store) {
@@ -484,30 +436,34 @@ fn the_first_collection_stays(store: &dyn Store) {
 
 fn keys_keep_their_dates(store: &dyn Store) {
     let key = |n: u8| KeyRecord {
-        id: format!("SHA256:{}", char::from(b'A' + n).to_string().repeat(43))
-            .parse()
-            .unwrap(),
-        public: [n; 32],
-        created: at(i64::from(n)),
-        retired: None,
-        revoked: None,
+        key: PublicKey::from_bytes(
+            ed25519_dalek::SigningKey::from_bytes(&[n; 32])
+                .verifying_key()
+                .as_bytes(),
+        )
+        .unwrap(),
+        valid_after: Some(at(i64::from(n))),
+        valid_before: None,
+        revoked_since: None,
     };
-    store.add_key(&key(1)).unwrap();
-    store.add_key(&key(2)).unwrap();
-    assert!(matches!(store.add_key(&key(1)), Err(StoreError::Exists(_))));
-    store.retire_key(&key(1).id, at(5)).unwrap();
-    store.retire_key(&key(1).id, at(9)).unwrap();
-    store.revoke_key(&key(1).id, at(7)).unwrap();
-    store.revoke_key(&key(1).id, at(4)).unwrap();
-    store.revoke_key(&key(1).id, at(8)).unwrap();
+    let (first, second, unknown) = (key(1), key(2), key(3));
+    store.add_key(&first).unwrap();
+    store.add_key(&second).unwrap();
+    assert!(matches!(store.add_key(&first), Err(StoreError::Exists(_))));
+    let id = first.key.id();
+    store.retire_key(id, at(5)).unwrap();
+    store.retire_key(id, at(9)).unwrap();
+    store.revoke_key(id, at(7)).unwrap();
+    store.revoke_key(id, at(4)).unwrap();
+    store.revoke_key(id, at(8)).unwrap();
     let expected = KeyRecord {
-        retired: Some(at(5)),
-        revoked: Some(at(4)),
-        ..key(1)
+        valid_before: Some(at(5)),
+        revoked_since: Some(at(4)),
+        ..first
     };
-    assert_eq!(store.keys().unwrap(), [key(2), expected]);
+    assert_eq!(store.keys().unwrap(), [second, expected]);
     assert!(matches!(
-        store.retire_key(&key(3).id, T),
+        store.retire_key(unknown.key.id(), T),
         Err(StoreError::Missing(_))
     ));
 }
@@ -555,8 +511,6 @@ fn gc_takes_what_is_old_and_ended(store: &dyn Store) {
 type Check = fn(&dyn Store);
 const SUITE: &[Check] = &[
     tokens_open_until_revoked,
-    repositories_are_registered_once,
-    a_tag_moves_to_the_newest_image,
     sealed_trees_are_whole_or_absent,
     a_request_id_makes_one_score_per_token,
     a_score_ends_once,

@@ -1,15 +1,15 @@
 //! The store in memory: for tests of other rooms, and to say what the seam means without SQL.
 
 use super::record::{
-    AttemptKey, Audience, Collected, Completion, Created, EventKind, ImageRecord, KeyRecord,
-    NewScore, RepositoryRecord, ScoreFilter, ScoreRecord, ScoreState, StoredAttempt, StoredEvent,
-    StoredFile, TokenRecord,
+    AttemptKey, Audience, Collected, Completion, Created, EventKind, NewScore, ScoreFilter,
+    ScoreRecord, ScoreState, StoredAttempt, StoredEvent, StoredFile, TokenRecord,
 };
 use super::{Collection, Sealed, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tribunal_core::id::{Digest, KeyId, RepoName, RequestId, ScoreId, TokenId, UnixTime};
+use tribunal_core::id::{Digest, KeyId, RequestId, ScoreId, TokenId, UnixTime};
+use tribunal_core::keys::KeyRecord;
 use tribunal_core::outcome::AttemptFacts;
 use tribunal_core::reason::{Aborted, AbortedCode};
 
@@ -34,8 +34,6 @@ pub struct MemoryStore {
 struct Shelves {
     meta: BTreeMap<String, String>,
     tokens: Vec<TokenRecord>,
-    repositories: BTreeMap<RepoName, RepositoryRecord>,
-    images: Vec<ImageRecord>,
     sealed: BTreeMap<Digest, UnixTime>,
     scores: Vec<Shelf>,
     numbers: u64,
@@ -163,48 +161,6 @@ impl Store for MemoryStore {
             .ok_or_else(|| StoreError::Missing(format!("token {id}")))?;
         token.revoked = token.revoked.or(Some(at));
         Ok(())
-    }
-    fn add_repository(&self, repository: &RepositoryRecord) -> Result<(), StoreError> {
-        let mut shelves = self.shelves();
-        if shelves.repositories.contains_key(&repository.name) {
-            return Err(StoreError::Exists(format!(
-                "repository {}",
-                repository.name
-            )));
-        }
-        shelves
-            .repositories
-            .insert(repository.name.clone(), repository.clone());
-        Ok(())
-    }
-    fn repository(&self, name: &RepoName) -> Result<Option<RepositoryRecord>, StoreError> {
-        Ok(self.shelves().repositories.get(name).cloned())
-    }
-    fn repositories(&self) -> Result<Vec<RepositoryRecord>, StoreError> {
-        Ok(self.shelves().repositories.values().cloned().collect())
-    }
-    fn remove_repository(&self, name: &RepoName) -> Result<(), StoreError> {
-        self.shelves()
-            .repositories
-            .remove(name)
-            .map(drop)
-            .ok_or_else(|| StoreError::Missing(format!("repository {name}")))
-    }
-    fn add_image(&self, image: &ImageRecord) -> Result<(), StoreError> {
-        self.shelves().images.push(image.clone());
-        Ok(())
-    }
-    fn image(&self, tag: &str) -> Result<Option<ImageRecord>, StoreError> {
-        Ok(self
-            .shelves()
-            .images
-            .iter()
-            .rev()
-            .find(|i| i.tag == tag)
-            .cloned())
-    }
-    fn images(&self) -> Result<Vec<ImageRecord>, StoreError> {
-        Ok(self.shelves().images.iter().rev().cloned().collect())
     }
     fn mark_sealed(&self, tree: &Digest, at: UnixTime) -> Result<(), StoreError> {
         let mut shelves = self.shelves();
@@ -412,8 +368,8 @@ impl Store for MemoryStore {
     }
     fn add_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
         let mut shelves = self.shelves();
-        if shelves.keys.iter().any(|k| k.id == key.id) {
-            return Err(StoreError::Exists(format!("key {}", key.id)));
+        if shelves.keys.iter().any(|k| k.key.id() == key.key.id()) {
+            return Err(StoreError::Exists(format!("key {}", key.key.id())));
         }
         shelves.keys.push(key.clone());
         Ok(())
@@ -426,9 +382,9 @@ impl Store for MemoryStore {
         let key = shelves
             .keys
             .iter_mut()
-            .find(|k| k.id == *id)
+            .find(|k| k.key.id() == id)
             .ok_or_else(|| StoreError::Missing(format!("key {id}")))?;
-        key.retired = key.retired.or(Some(at));
+        key.valid_before = key.valid_before.or(Some(at));
         Ok(())
     }
     fn revoke_key(&self, id: &KeyId, since: UnixTime) -> Result<(), StoreError> {
@@ -436,9 +392,9 @@ impl Store for MemoryStore {
         let key = shelves
             .keys
             .iter_mut()
-            .find(|k| k.id == *id)
+            .find(|k| k.key.id() == id)
             .ok_or_else(|| StoreError::Missing(format!("key {id}")))?;
-        key.revoked = earlier(key.revoked, since);
+        key.revoked_since = earlier(key.revoked_since, since);
         Ok(())
     }
     fn gc(&self, before: UnixTime) -> Result<Collection, StoreError> {

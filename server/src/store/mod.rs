@@ -1,4 +1,5 @@
-//! What outlives a process: tokens, registries, scores with every event and attempt, verdict files, public keys.
+//! What outlives a process: tokens, scores with every event and attempt, verdict files, public keys.
+//! (Mirrors and images are on record in rooms of their own.)
 //!
 //! Every write that returned is on the disk. Attempts and events are only ever added; a score that has ended never
 //! changes. Never judges, never signs, never holds a token's secret (its hash alone) nor the private key. Blocking:
@@ -13,14 +14,15 @@ mod sqlite;
 
 pub use memory::{Disk, MemoryStore};
 pub use record::{
-    AttemptKey, AttemptSource, Audience, Collected, Completion, Created, EventKind, ImageRecord,
-    KeyRecord, NewScore, RepositoryRecord, ScoreFilter, ScoreRecord, ScoreState, StateName,
-    StoredAttempt, StoredEvent, StoredFile, TokenRecord, Words,
+    AttemptKey, AttemptSource, Audience, Collected, Completion, Created, EventKind, NewScore,
+    ScoreFilter, ScoreRecord, ScoreState, StateName, StoredAttempt, StoredEvent, StoredFile,
+    TokenRecord, Words,
 };
 pub use sqlite::SqliteStore;
 
 use std::sync::Arc;
-use tribunal_core::id::{Digest, KeyId, RepoName, ScoreId, TokenId, UnixTime};
+use tribunal_core::id::{Digest, KeyId, ScoreId, TokenId, UnixTime};
+use tribunal_core::keys::KeyRecord;
 use tribunal_core::outcome::AttemptFacts;
 use tribunal_core::reason::{Aborted, AbortedCode};
 
@@ -118,43 +120,6 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// `Missing`.
     fn revoke_token(&self, id: &TokenId, at: UnixTime) -> Result<(), StoreError>;
-
-    /// Register a repository.
-    ///
-    /// # Errors
-    /// `Exists`.
-    fn add_repository(&self, repository: &RepositoryRecord) -> Result<(), StoreError>;
-    /// One repository.
-    ///
-    /// # Errors
-    /// The disk or the database.
-    fn repository(&self, name: &RepoName) -> Result<Option<RepositoryRecord>, StoreError>;
-    /// All of them, by name.
-    ///
-    /// # Errors
-    /// The disk or the database.
-    fn repositories(&self) -> Result<Vec<RepositoryRecord>, StoreError>;
-    /// Forget it. Its scores stay.
-    ///
-    /// # Errors
-    /// `Missing`.
-    fn remove_repository(&self, name: &RepoName) -> Result<(), StoreError>;
-
-    /// Register an image; a tag that is known moves to the new one.
-    ///
-    /// # Errors
-    /// The disk or the database.
-    fn add_image(&self, image: &ImageRecord) -> Result<(), StoreError>;
-    /// What a tag stands for now.
-    ///
-    /// # Errors
-    /// The disk or the database.
-    fn image(&self, tag: &str) -> Result<Option<ImageRecord>, StoreError>;
-    /// All of them, the newest first.
-    ///
-    /// # Errors
-    /// The disk or the database.
-    fn images(&self) -> Result<Vec<ImageRecord>, StoreError>;
 
     /// The sealed tree is whole and may be used.
     ///

@@ -1,7 +1,7 @@
 //! What the store keeps, as plain values.
 
 use serde::{Deserialize, Serialize};
-use tribunal_core::id::{CommitId, Digest, KeyId, RepoName, RequestId, ScoreId, TokenId, UnixTime};
+use tribunal_core::id::{CommitId, Digest, RepoName, RequestId, ScoreId, TokenId, UnixTime};
 use tribunal_core::judge::Word;
 use tribunal_core::outcome::{AttemptFacts, Lane};
 use tribunal_core::plan::ChangeSet;
@@ -25,36 +25,6 @@ pub struct TokenRecord {
     pub expires: Option<UnixTime>,
     /// Since when it opens nothing by command.
     pub revoked: Option<UnixTime>,
-}
-
-/// A repository as the operator registered it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepositoryRecord {
-    /// Its id.
-    pub name: RepoName,
-    /// URL or local path to fetch from.
-    pub remote: String,
-    /// The protected branch, as a full ref name.
-    pub protected_ref: String,
-    /// When it was registered.
-    pub created: UnixTime,
-}
-
-/// A runner image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageRecord {
-    /// What policies call it: `tribunal/python:3.13`.
-    pub tag: String,
-    /// The engine's id of it, by content.
-    pub engine_id: String,
-    /// What of it can change an outcome: interpreter, packages, harness, pin library.
-    pub runner: Digest,
-    /// The interpreter's version.
-    pub python: String,
-    /// Packages as `name==version`, sorted.
-    pub packages: Vec<String>,
-    /// When it was built here.
-    pub created: UnixTime,
 }
 
 /// The three words of a score.
@@ -346,18 +316,3 @@ pub struct StoredAttempt {
 /// What base collects, as JSON of the pipeline's own making.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collected(pub String);
-
-/// The public half of a signing key, with its dates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRecord {
-    /// Its fingerprint.
-    pub id: KeyId,
-    /// The 32 bytes of the ed25519 public key.
-    pub public: [u8; 32],
-    /// Signs from here on.
-    pub created: UnixTime,
-    /// Signed until here.
-    pub retired: Option<UnixTime>,
-    /// What it signed from here on does not hold.
-    pub revoked: Option<UnixTime>,
-}

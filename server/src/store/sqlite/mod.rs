@@ -9,9 +9,8 @@ mod value;
 
 use super::blob::{Blobs, file_error};
 use super::record::{
-    AttemptKey, Audience, Collected, Completion, Created, EventKind, ImageRecord, KeyRecord,
-    NewScore, RepositoryRecord, ScoreFilter, ScoreRecord, StoredAttempt, StoredEvent, StoredFile,
-    TokenRecord,
+    AttemptKey, Audience, Collected, Completion, Created, EventKind, NewScore, ScoreFilter,
+    ScoreRecord, StoredAttempt, StoredEvent, StoredFile, TokenRecord,
 };
 use super::{Collection, Sealed, Store, StoreError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
@@ -19,7 +18,8 @@ use scores::PlacedFile;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tribunal_core::id::{Digest, KeyId, RepoName, RequestId, ScoreId, TokenId, UnixTime};
+use tribunal_core::id::{Digest, KeyId, RequestId, ScoreId, TokenId, UnixTime};
+use tribunal_core::keys::KeyRecord;
 use tribunal_core::outcome::AttemptFacts;
 use tribunal_core::reason::Aborted;
 
@@ -191,27 +191,6 @@ impl Store for SqliteStore {
     }
     fn revoke_token(&self, id: &TokenId, at: UnixTime) -> Result<(), StoreError> {
         self.write(|c| registry::revoke_token(c, id, at))
-    }
-    fn add_repository(&self, repository: &RepositoryRecord) -> Result<(), StoreError> {
-        self.write(|c| registry::add_repository(c, repository))
-    }
-    fn repository(&self, name: &RepoName) -> Result<Option<RepositoryRecord>, StoreError> {
-        self.read(|c| registry::repository(c, name))
-    }
-    fn repositories(&self) -> Result<Vec<RepositoryRecord>, StoreError> {
-        self.read(registry::repositories)
-    }
-    fn remove_repository(&self, name: &RepoName) -> Result<(), StoreError> {
-        self.write(|c| registry::remove_repository(c, name))
-    }
-    fn add_image(&self, image: &ImageRecord) -> Result<(), StoreError> {
-        self.write(|c| registry::add_image(c, image))
-    }
-    fn image(&self, tag: &str) -> Result<Option<ImageRecord>, StoreError> {
-        self.read(|c| registry::image(c, tag))
-    }
-    fn images(&self) -> Result<Vec<ImageRecord>, StoreError> {
-        self.read(registry::images)
     }
     fn mark_sealed(&self, tree: &Digest, at: UnixTime) -> Result<(), StoreError> {
         self.write(|c| registry::mark_sealed(c, tree, at))

@@ -1,13 +1,12 @@
-//! Tokens, repositories, images, sealed trees, keys: rows that are looked up by name.
+//! Tokens, sealed trees, keys: rows that are looked up by name.
 
-use super::super::record::{ImageRecord, KeyRecord, RepositoryRecord, TokenRecord};
+use super::super::record::TokenRecord;
 use super::super::{Sealed, StoreError};
-use super::value::{
-    json, parsed, parsed_maybe, role_of, role_word, time, time_maybe, to_json, word,
-};
+use super::value::{parsed, parsed_maybe, role_of, role_word, time, time_maybe, unreadable, word};
 use super::{added, broken, found};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tribunal_core::id::{Digest, KeyId, RepoName, TokenId, UnixTime};
+use tribunal_core::keys::{KeyRecord, PublicKey};
 
 pub(super) fn meta(c: &Connection, name: &str) -> Result<Option<String>, StoreError> {
     c.query_row("SELECT value FROM meta WHERE name = ?1", [name], |r| {
@@ -82,93 +81,6 @@ pub(super) fn revoke_token(c: &Connection, id: &TokenId, at: UnixTime) -> Result
     )
 }
 
-fn repository_of(row: &Row<'_>) -> rusqlite::Result<RepositoryRecord> {
-    Ok(RepositoryRecord {
-        name: parsed(row, "name")?,
-        remote: row.get("remote")?,
-        protected_ref: row.get("protected_ref")?,
-        created: time(row, "created")?,
-    })
-}
-
-pub(super) fn add_repository(c: &Connection, r: &RepositoryRecord) -> Result<(), StoreError> {
-    added(
-        c.execute(
-            "INSERT INTO repositories (name, remote, protected_ref, created)
-             VALUES (?1, ?2, ?3, ?4)",
-            params![r.name.as_str(), r.remote, r.protected_ref, r.created.0],
-        ),
-        || format!("repository {}", r.name),
-    )
-}
-
-pub(super) fn repository(
-    c: &Connection,
-    name: &RepoName,
-) -> Result<Option<RepositoryRecord>, StoreError> {
-    c.query_row(
-        "SELECT * FROM repositories WHERE name = ?1",
-        [name.as_str()],
-        repository_of,
-    )
-    .optional()
-    .map_err(broken)
-}
-
-pub(super) fn repositories(c: &Connection) -> Result<Vec<RepositoryRecord>, StoreError> {
-    all(c, "SELECT * FROM repositories ORDER BY name", repository_of)
-}
-
-pub(super) fn remove_repository(c: &Connection, name: &RepoName) -> Result<(), StoreError> {
-    found(
-        c.execute("DELETE FROM repositories WHERE name = ?1", [name.as_str()]),
-        || format!("repository {name}"),
-    )
-}
-
-fn image_of(row: &Row<'_>) -> rusqlite::Result<ImageRecord> {
-    Ok(ImageRecord {
-        tag: row.get("tag")?,
-        engine_id: row.get("engine_id")?,
-        runner: parsed(row, "runner")?,
-        python: row.get("python")?,
-        packages: json(row, "packages")?,
-        created: time(row, "created")?,
-    })
-}
-
-pub(super) fn add_image(c: &Connection, i: &ImageRecord) -> Result<(), StoreError> {
-    let packages = to_json(&i.packages)?;
-    c.execute(
-        "INSERT INTO images (tag, engine_id, runner, python, packages, created)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![
-            i.tag,
-            i.engine_id,
-            i.runner.as_str(),
-            i.python,
-            packages,
-            i.created.0
-        ],
-    )
-    .map(drop)
-    .map_err(broken)
-}
-
-pub(super) fn image(c: &Connection, tag: &str) -> Result<Option<ImageRecord>, StoreError> {
-    c.query_row(
-        "SELECT * FROM images WHERE tag = ?1 ORDER BY number DESC LIMIT 1",
-        [tag],
-        image_of,
-    )
-    .optional()
-    .map_err(broken)
-}
-
-pub(super) fn images(c: &Connection) -> Result<Vec<ImageRecord>, StoreError> {
-    all(c, "SELECT * FROM images ORDER BY number DESC", image_of)
-}
-
 pub(super) fn mark_sealed(c: &Connection, tree: &Digest, at: UnixTime) -> Result<(), StoreError> {
     c.execute(
         "INSERT INTO sealed_trees (digest, used) VALUES (?1, ?2)
@@ -209,12 +121,12 @@ pub(super) fn forget_sealed(c: &Connection, tree: &Digest) -> Result<(), StoreEr
 }
 
 fn key_of(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
+    let public: [u8; 32] = row.get("public")?;
     Ok(KeyRecord {
-        id: parsed(row, "id")?,
-        public: row.get("public")?,
-        created: time(row, "created")?,
-        retired: time_maybe(row, "retired")?,
-        revoked: time_maybe(row, "revoked")?,
+        key: PublicKey::from_bytes(&public).map_err(|e| unreadable(e.into()))?,
+        valid_after: time_maybe(row, "created")?,
+        valid_before: time_maybe(row, "retired")?,
+        revoked_since: time_maybe(row, "revoked")?,
     })
 }
 
@@ -223,14 +135,14 @@ pub(super) fn add_key(c: &Connection, k: &KeyRecord) -> Result<(), StoreError> {
         c.execute(
             "INSERT INTO keys (id, public, created, retired, revoked) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![
-                k.id.as_str(),
-                k.public,
-                k.created.0,
-                k.retired.map(|t| t.0),
-                k.revoked.map(|t| t.0)
+                k.key.id().as_str(),
+                k.key.as_bytes(),
+                k.valid_after.map(|t| t.0),
+                k.valid_before.map(|t| t.0),
+                k.revoked_since.map(|t| t.0)
             ],
         ),
-        || format!("key {}", k.id),
+        || format!("key {}", k.key.id()),
     )
 }
 

@@ -24,24 +24,6 @@ CREATE TABLE tokens (
     revoked     INTEGER
 ) STRICT;
 
-CREATE TABLE repositories (
-    name          TEXT PRIMARY KEY,
-    remote        TEXT NOT NULL,
-    protected_ref TEXT NOT NULL,
-    created       INTEGER NOT NULL
-) STRICT;
-
-CREATE TABLE images (
-    number    INTEGER PRIMARY KEY,
-    tag       TEXT NOT NULL,
-    engine_id TEXT NOT NULL,
-    runner    TEXT NOT NULL,
-    python    TEXT NOT NULL,
-    packages  TEXT NOT NULL,
-    created   INTEGER NOT NULL
-) STRICT;
-CREATE INDEX images_by_tag ON images (tag, number);
-
 CREATE TABLE sealed_trees (
     digest TEXT PRIMARY KEY,
     used   INTEGER NOT NULL
@@ -116,7 +98,7 @@ CREATE TABLE keys (
     number  INTEGER PRIMARY KEY,
     id      TEXT NOT NULL UNIQUE,
     public  BLOB NOT NULL CHECK (length(public) = 32),
-    created INTEGER NOT NULL,
+    created INTEGER,
     retired INTEGER,
     revoked INTEGER
 ) STRICT;

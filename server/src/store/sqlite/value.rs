@@ -73,7 +73,7 @@ pub(super) fn time_maybe(
     Ok(row.get::<_, Option<i64>>(column)?.map(UnixTime))
 }
 
-fn unreadable(cause: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+pub(super) fn unreadable(cause: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(FromSqlError::Other(cause)))
 }
 
