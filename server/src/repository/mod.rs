@@ -2,10 +2,35 @@
 //!
 //! Never checks anything out, never runs a hook, never follows a ref that an agent named, never lets an uploaded object
 //! become a base. Fails with `RepositoryError`: refused (the request's fault) or aborted (ours).
+//!
+//! The seam is [`Repository`] and [`Objects`]; `GitRepository` is the real one, `memory` the other. What is made of
+//! objects (`resolve`, `diff`, `facts`) asks the seam only, so both give the same answers.
 
-use tribunal_core::git::{Change, Commit, GitPath, Mode, Relation};
+mod bundle;
+mod command;
+mod complaint;
+pub mod diff;
+pub mod facts;
+mod git;
+mod history;
+mod ingest;
+mod merge;
+mod mirror;
+mod objects;
+mod quarantine;
+pub mod resolve;
+mod retention;
+mod scratch;
+pub mod walk;
+
+pub use git::{GitRepository, Protocol, RepositorySettings};
+pub use mirror::Registration;
+pub use retention::Removed;
+
+use std::sync::Arc;
+use tribunal_core::git::{Commit, GitPath, Mode, Relation};
 use tribunal_core::id::{CommitId, ObjectId, RepoName, TokenId, TreeId};
-use tribunal_core::reason::{Aborted, Refused};
+use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
 use tribunal_core::request::Role;
 
 /// What can go wrong here, by whose fault it is.
@@ -17,6 +42,27 @@ pub enum RepositoryError {
     /// Ours.
     #[error(transparent)]
     Aborted(#[from] Aborted),
+}
+
+/// A refusal of this room.
+fn refused(code: RefusedCode, message: impl Into<String>) -> RepositoryError {
+    Refused::new(code, message).into()
+}
+
+/// Trouble of ours that has no code of its own.
+fn internal(message: impl Into<String>) -> RepositoryError {
+    Aborted::new(AbortedCode::Internal, message).into()
+}
+
+/// A file system error of ours: a full disk has its own code.
+fn disk(what: &str, error: &std::io::Error) -> RepositoryError {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let code = if [StorageFull, QuotaExceeded].contains(&error.kind()) {
+        AbortedCode::DiskFull
+    } else {
+        AbortedCode::Internal
+    };
+    Aborted::new(code, format!("failed to {what}: {error}")).into()
 }
 
 /// The protected branch as it stands now.
@@ -52,6 +98,18 @@ pub struct UploadLimits {
     pub memory: u64,
 }
 
+impl Default for UploadLimits {
+    fn default() -> Self {
+        Self {
+            bytes: 256 << 20,
+            object_bytes: 64 << 20,
+            objects: 250_000,
+            seconds: 120,
+            memory: 1 << 30,
+        }
+    }
+}
+
 /// An entry of one tree, one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
@@ -63,13 +121,13 @@ pub struct TreeEntry {
     pub id: ObjectId,
 }
 
-/// Head's src where base moved on.
+/// What merging two commits would make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merged {
-    /// The root tree of the merge.
-    Tree(TreeId),
-    /// Paths that conflict.
-    Conflict(Vec<GitPath>),
+pub struct Merged {
+    /// The root tree of the merge. At a conflicting path it holds whatever the merge left there.
+    pub tree: TreeId,
+    /// Paths that conflict, sorted; whether they matter is the caller's question.
+    pub conflicts: Vec<GitPath>,
 }
 
 /// Mirrors and uploads. Blocking: call it off the async threads.
@@ -84,7 +142,13 @@ pub trait Repository: Send + Sync {
     ///
     /// # Errors
     /// `unknown-repository`.
-    fn open(&self, repo: &RepoName, viewer: &Viewer) -> Result<Box<dyn Objects>, RepositoryError>;
+    fn open(&self, repo: &RepoName, viewer: &Viewer) -> Result<Arc<dyn Objects>, RepositoryError>;
+
+    /// The registered repositories, sorted.
+    ///
+    /// # Errors
+    /// Ours, when the data directory cannot be read.
+    fn list(&self) -> Result<Vec<RepoName>, RepositoryError>;
 
     /// Take a bundle into quarantine, check it, keep its objects for this token. Returns the commits it names.
     ///
@@ -100,7 +164,7 @@ pub trait Repository: Send + Sync {
 }
 
 /// Reading objects by full id. Absent or wrong-kind objects are `unknown-commit` / `not-a-commit` / `bad-object`.
-pub trait Objects {
+pub trait Objects: Send + Sync {
     /// The commit's facts and parents.
     ///
     /// # Errors
@@ -141,6 +205,3 @@ pub trait Objects {
     /// A broken history, or git itself.
     fn merge(&self, base: &CommitId, head: &CommitId) -> Result<Merged, RepositoryError>;
 }
-
-/// Leaves that differ between two trees, and between head and at least one merge base. See protocol.md "Classifying".
-pub type Changes = Vec<Change>;
