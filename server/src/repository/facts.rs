@@ -8,13 +8,14 @@ use super::{Objects, RepositoryError, refused};
 use std::sync::Arc;
 use tribunal_core::classify::{PathClass, class_of};
 use tribunal_core::git::{Entry, GitPath, Mode};
-use tribunal_core::id::{Digest, TreeId};
+use tribunal_core::id::{Digest, RepoPath, TreeId};
+use tribunal_core::manifest::sealed_root;
 use tribunal_core::plan::{OracleFacts, SrcEntry, SrcFacts};
-use tribunal_core::policy::{POLICY_PATH, Paths, Policy};
+use tribunal_core::policy::{POLICY_PATH, Policy};
 use tribunal_core::reason::RefusedCode::TooLarge;
 
 /// Entries of one whole tree that may be looked at.
-pub(super) const TREE_ENTRIES: u64 = 2_000_000;
+const TREE_ENTRIES: u64 = 2_000_000;
 /// Bytes of the policy, the manifest, the lease file.
 const STEERING_BYTES: u64 = 4 << 20;
 /// A Git LFS pointer is shorter than this, by its specification.
@@ -26,41 +27,18 @@ const LINK_BYTES: u64 = 4095;
 ///
 /// # Errors
 /// `too-large`; objects that cannot be read.
-pub fn policy_bytes(
+pub(super) fn policy_bytes(
     objects: &dyn Objects,
     tree: &TreeId,
 ) -> Result<Option<Vec<u8>>, RepositoryError> {
     steering_file(objects, &mut Finder::new(objects, tree), POLICY_PATH)
 }
 
-/// Everything that plan asks of trees: `oracle` supplies the oracle, `scored` the src, and `base` is what src is compared
-/// with.
-///
-/// # Errors
-/// `too-large` where a limit is passed; objects that cannot be read.
-pub fn gather(
-    objects: &dyn Objects,
-    policy: &Policy,
-    oracle: &TreeId,
-    scored: &TreeId,
-    base: &TreeId,
-) -> Result<(OracleFacts, SrcFacts), RepositoryError> {
-    let base_listing = listing(objects, base)?;
-    let oracle_listing = if oracle == base {
-        Arc::clone(&base_listing)
-    } else {
-        listing(objects, oracle)?
-    };
-    Ok((
-        oracle_facts(objects, policy, oracle, &oracle_listing)?,
-        src_facts(objects, policy, scored, &base_listing)?,
-    ))
-}
+/// Every leaf of a tree with its whole path, byte-sorted.
+pub(super) type Listing = Arc<Vec<(GitPath, Entry)>>;
 
-/// Every leaf of a tree with its whole path.
-type Listing = Arc<Vec<(GitPath, Entry)>>;
-
-fn listing(objects: &dyn Objects, tree: &TreeId) -> Result<Listing, RepositoryError> {
+/// List a whole tree.
+pub(super) fn listing(objects: &dyn Objects, tree: &TreeId) -> Result<Listing, RepositoryError> {
     let mut all = Vec::new();
     let root = GitPath::new(Vec::new());
     let mut budget = Budget::of(TREE_ENTRIES);
@@ -73,7 +51,11 @@ fn listing(objects: &dyn Objects, tree: &TreeId) -> Result<Listing, RepositoryEr
     Ok(Arc::new(all))
 }
 
-fn oracle_facts(
+/// What the tree that supplies the oracle holds.
+///
+/// # Errors
+/// `too-large`; objects that cannot be read.
+pub(super) fn oracle_facts(
     objects: &dyn Objects,
     policy: &Policy,
     tree: &TreeId,
@@ -81,19 +63,18 @@ fn oracle_facts(
 ) -> Result<OracleFacts, RepositoryError> {
     let paths = &policy.paths;
     let mut finder = Finder::new(objects, tree);
-    let sealed_root = manifest_folder(paths);
-    let mut facts = OracleFacts {
-        tree: tree.clone(),
-        manifest: steering_file(objects, &mut finder, paths.manifest.as_str())?,
-        leases: steering_file(objects, &mut finder, paths.leases.as_str())?,
-        sealed_paths: Vec::new(),
-        lfs_pointers: Vec::new(),
-        oracle_digest: Digest::of(b""),
-    };
+    let mut file = |path: &RepoPath| steering_file(objects, &mut finder, path.as_str());
+    let (manifest, leases, ledger) = (
+        file(&paths.manifest)?,
+        file(&paths.leases)?,
+        file(&paths.ledger)?,
+    );
+    let sealed_root = sealed_root(&paths.manifest).as_bytes();
+    let (mut sealed_paths, mut lfs_pointers) = (Vec::new(), Vec::new());
     let mut digested = b"tribunal oracle 1\n".to_vec();
     for (path, entry) in listing.iter() {
         if path.as_bytes().starts_with(sealed_root) {
-            facts.sealed_paths.push(path.clone());
+            sealed_paths.push(path.clone());
         }
         match class_of(paths, path) {
             PathClass::Oracle => push_line(&mut digested, path, entry),
@@ -103,21 +84,25 @@ fn oracle_facts(
             }
         }
         if is_lfs_pointer(objects, entry)? {
-            facts.lfs_pointers.push(path.clone());
+            lfs_pointers.push(path.clone());
         }
     }
-    facts.oracle_digest = Digest::of(&digested);
-    Ok(facts)
+    Ok(OracleFacts {
+        tree: tree.clone(),
+        manifest,
+        leases,
+        ledger,
+        sealed_paths,
+        lfs_pointers,
+        oracle_digest: Digest::of(&digested),
+    })
 }
 
-/// The sealed test root: the manifest's folder, with its slash; empty when the manifest lies at the top.
-fn manifest_folder(paths: &Paths) -> &[u8] {
-    let manifest = paths.manifest.as_str();
-    let folder = manifest.rfind('/').map_or(0, |slash| slash + 1);
-    &manifest.as_bytes()[..folder]
-}
-
-fn src_facts(
+/// The src to be scored, and base's for comparison.
+///
+/// # Errors
+/// `too-large` where a limit of the policy is passed; objects that cannot be read.
+pub(super) fn src_facts(
     objects: &dyn Objects,
     policy: &Policy,
     scored: &TreeId,
@@ -134,7 +119,8 @@ fn src_facts(
     let mut trees = Vec::new();
     for root in outermost(&policy.paths.src) {
         if let Some((path, entry)) = standing_at(&mut finder, root)? {
-            if entry.mode == Mode::Tree {
+            // Where one file belongs, a directory is an entry of its own: plan has a word to say about it.
+            if entry.mode == Mode::Tree && root.ends_with('/') {
                 trees.push((root.to_owned(), tree_id(&entry)?));
                 scan.below(&path, &entry)?;
             } else {
@@ -149,7 +135,6 @@ fn src_facts(
         trees,
         entries: scan.entries,
         base: base.iter().filter(in_src).cloned().collect(),
-        base_paths: base.iter().map(|(path, _)| path.clone()).collect(),
     })
 }
 

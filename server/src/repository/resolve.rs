@@ -1,16 +1,18 @@
-//! A request's ids become commits that are there and of the right kind, and the src that would merge becomes a tree.
+//! A request's ids become commits that are there and of the right kind; what classify, plan and overlay ask of them is
+//! answered here.
 //!
 //! The protected tip is read once, here, and never again in a score. Never takes a base from outside the tip's history,
 //! so that no uploaded commit and no force-pushed one can bring its own policy.
 
-use super::facts::push_line;
-use super::walk::{Finder, leaves};
-use super::{Objects, Repository, RepositoryError, Viewer, refused, walk};
-use std::sync::Arc;
-use tribunal_core::classify::{PathClass, class_of};
-use tribunal_core::git::{Commit, GitPath, Mode, Relation, ResolvedCommits};
-use tribunal_core::id::{CommitId, Digest, RepoName, TreeId};
-use tribunal_core::policy::{Policy, WhenBehind};
+use super::diff::{DiffLimits, changes};
+use super::facts::{self, Listing};
+use super::{Objects, Repository, RepositoryError, Viewer, refused};
+use std::sync::{Arc, Mutex, PoisonError};
+use tribunal_core::classify::{Patch, PathClass, class_of};
+use tribunal_core::git::{Commit, GitPath, Relation, ResolvedCommits};
+use tribunal_core::id::{CommitId, RepoName, TreeId};
+use tribunal_core::plan::{OpenDiff, OracleFacts, SrcFacts, TreeSource};
+use tribunal_core::policy::Policy;
 use tribunal_core::reason::RefusedCode::{
     BaseNotProtected, MergeConflict, NoMergeBase, ShortSha, TooLarge,
 };
@@ -22,10 +24,10 @@ const NAMED_CONFLICTS: usize = 5;
 
 /// The commits of a score, and the objects they are read from.
 pub struct Resolved {
-    /// What a statement binds.
-    pub commits: ResolvedCommits,
-    /// The caller's view, as it was when the tip was read.
-    pub objects: Arc<dyn Objects>,
+    commits: ResolvedCommits,
+    objects: Arc<dyn Objects>,
+    /// Base's whole tree is asked for more than once.
+    base_listing: Mutex<Option<Listing>>,
 }
 
 /// Refresh the mirror, read the tip once, and find head, base and their merge bases.
@@ -82,6 +84,7 @@ pub fn resolve(
             relation,
         },
         objects,
+        base_listing: Mutex::new(None),
     })
 }
 
@@ -112,93 +115,113 @@ fn protected(
     }
 }
 
-/// The root tree whose src is scored: head's, or the merge of head and base where base is ahead and its src moved.
-///
-/// # Errors
-/// `merge-conflict`: src conflicts, or the policy does not score a branch that is behind.
-pub fn scored_tree(
-    objects: &dyn Objects,
-    commits: &ResolvedCommits,
-    policy: &Policy,
-) -> Result<TreeId, RepositoryError> {
-    match commits.relation {
-        Relation::Contains => return Ok(commits.head.tree.clone()),
-        Relation::Behind if !src_moved(objects, commits, policy)? => {
-            return Ok(commits.head.tree.clone());
-        }
-        Relation::Behind => {}
+impl Resolved {
+    /// Head, base and how they stand.
+    #[must_use]
+    pub fn commits(&self) -> &ResolvedCommits {
+        &self.commits
     }
-    match policy.runs.when_behind {
-        WhenBehind::Merge => {}
-        WhenBehind::Refuse => {
-            return Err(refused(
-                MergeConflict,
-                "src moved on base since this branch began, and the policy scores no merges; rebase",
-            ));
-        }
-    }
-    let merged = objects.merge(&commits.base.id, &commits.head.id)?;
-    let mut conflicts = merged.conflicts;
-    conflicts.retain(|path| class_of(&policy.paths, path) == PathClass::Src);
-    if conflicts.is_empty() {
-        return Ok(merged.tree);
-    }
-    let named: Vec<_> = conflicts
-        .iter()
-        .take(NAMED_CONFLICTS)
-        .map(GitPath::to_string)
-        .collect();
-    Err(refused(
-        MergeConflict,
-        format!(
-            "{} paths of src conflict with base: {}",
-            conflicts.len(),
-            named.join(", ")
-        ),
-    ))
-}
 
-/// Whether base's src is another than that of some merge base.
-fn src_moved(
-    objects: &dyn Objects,
-    commits: &ResolvedCommits,
-    policy: &Policy,
-) -> Result<bool, RepositoryError> {
-    let now = src_digest(objects, &commits.base.tree, policy)?;
-    for merge_base in &commits.merge_bases {
-        let then = objects.commit(merge_base)?.0.tree;
-        if src_digest(objects, &then, policy)? != now {
-            return Ok(true);
-        }
+    /// The caller's view, as it was when the tip was read. What a merge made is in this view and in no other.
+    #[must_use]
+    pub fn objects(&self) -> &Arc<dyn Objects> {
+        &self.objects
     }
-    Ok(false)
-}
 
-/// What a tree has at its src roots, told apart by class: a sealed test beside the product is not src.
-fn src_digest(
-    objects: &dyn Objects,
-    tree: &TreeId,
-    policy: &Policy,
-) -> Result<Digest, RepositoryError> {
-    let mut finder = Finder::new(objects, tree);
-    let mut digested = Vec::new();
-    let mut budget = walk::Budget::of(super::facts::TREE_ENTRIES);
-    for root in &policy.paths.src {
-        let path = root.strip_suffix('/').unwrap_or(root);
-        match finder.find(path.as_bytes())? {
-            Some(entry) if entry.mode == Mode::Tree => {
-                let tree = walk::tree_id(&entry)?;
-                let path = GitPath::from(path);
-                leaves(objects, &tree, &path, &mut budget, &mut |path, entry| {
-                    if class_of(&policy.paths, &path) == PathClass::Src {
-                        push_line(&mut digested, &path, &entry);
-                    }
-                    Ok(())
-                })?;
-            }
-            Some(leaf) => push_line(&mut digested, &GitPath::from(path), &leaf),
-            None => {}
-        }
+    /// Base's policy file; `None` where it has none.
+    ///
+    /// # Errors
+    /// `too-large`; objects that cannot be read.
+    pub fn policy_bytes(&self) -> Result<Option<Vec<u8>>, RepositoryError> {
+        facts::policy_bytes(&*self.objects, &self.commits.base.tree)
     }
-    Ok(Digest::of(&digested))
+
+    /// What head changes.
+    ///
+    /// # Errors
+    /// `too-large`; objects that cannot be read.
+    pub fn patch(&self, limits: &DiffLimits) -> Result<Patch, RepositoryError> {
+        let base = self.base_listing()?;
+        Ok(Patch {
+            commits: self.commits.clone(),
+            changes: changes(&*self.objects, &self.commits, limits)?,
+            base_paths: base.iter().map(|(path, _)| path.clone()).collect(),
+        })
+    }
+
+    /// Base's oracle, as a statement about a barred patch binds it.
+    ///
+    /// # Errors
+    /// Objects that cannot be read.
+    pub fn base_oracle(&self, policy: &Policy) -> Result<OracleFacts, RepositoryError> {
+        let (objects, tree) = (&*self.objects, &self.commits.base.tree);
+        facts::oracle_facts(objects, policy, tree, &self.base_listing()?)
+    }
+
+    /// The oracle and the src that this patch is to be scored with.
+    ///
+    /// # Errors
+    /// `merge-conflict`, `too-large`; objects that cannot be read.
+    pub fn facts(&self, diff: &OpenDiff) -> Result<(OracleFacts, SrcFacts), RepositoryError> {
+        let (objects, policy) = (&*self.objects, diff.diff().policy());
+        let is_src = |path: &GitPath| class_of(&policy.paths, path) == PathClass::Src;
+        let oracle = self.tree(diff.oracle_from(), &|path| !is_src(path))?;
+        let scored = self.tree(diff.src_from(), &is_src)?;
+        let base = self.base_listing()?;
+        let of_oracle = if oracle == self.commits.base.tree {
+            Arc::clone(&base)
+        } else {
+            facts::listing(objects, &oracle)?
+        };
+        Ok((
+            facts::oracle_facts(objects, policy, &oracle, &of_oracle)?,
+            facts::src_facts(objects, policy, &scored, &base)?,
+        ))
+    }
+
+    /// A root tree to read from. Conflicts count only where something is read that `matters`.
+    fn tree(
+        &self,
+        source: TreeSource,
+        matters: &dyn Fn(&GitPath) -> bool,
+    ) -> Result<TreeId, RepositoryError> {
+        let commits = &self.commits;
+        match source {
+            TreeSource::Base => return Ok(commits.base.tree.clone()),
+            TreeSource::Head => return Ok(commits.head.tree.clone()),
+            TreeSource::Merge => {}
+        }
+        let merged = self.objects.merge(&commits.base.id, &commits.head.id)?;
+        let conflicts: Vec<_> = merged
+            .conflicts
+            .iter()
+            .filter(|path| matters(path))
+            .collect();
+        if conflicts.is_empty() {
+            return Ok(merged.tree);
+        }
+        let shown = conflicts.iter().take(NAMED_CONFLICTS);
+        let named: Vec<_> = shown.map(ToString::to_string).collect();
+        Err(refused(
+            MergeConflict,
+            format!(
+                "{} paths conflict with base: {}",
+                conflicts.len(),
+                named.join(", ")
+            ),
+        ))
+    }
+
+    fn base_listing(&self) -> Result<Listing, RepositoryError> {
+        let mut kept = self
+            .base_listing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(listing) = kept.as_ref() {
+            return Ok(Arc::clone(listing));
+        }
+        let listing = facts::listing(&*self.objects, &self.commits.base.tree)?;
+        *kept = Some(Arc::clone(&listing));
+        Ok(listing)
+    }
 }

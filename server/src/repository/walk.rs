@@ -85,7 +85,7 @@ fn walk(
 }
 
 /// Refuse what is nested too deep or named too long.
-pub(super) fn check_depth(path: &GitPath, depth: usize) -> Result<(), RepositoryError> {
+pub(crate) fn check_depth(path: &GitPath, depth: usize) -> Result<(), RepositoryError> {
     if depth > DEPTH {
         return Err(refused(
             TooLarge,
@@ -153,7 +153,7 @@ impl<'a> Finder<'a> {
 }
 
 /// Entries by name. Of two with one name (only an old base can hold such a tree) the first counts, as it does for git.
-pub(super) fn by_name(entries: Vec<TreeEntry>) -> BTreeMap<Vec<u8>, Entry> {
+pub(crate) fn by_name(entries: Vec<TreeEntry>) -> BTreeMap<Vec<u8>, Entry> {
     let mut map = BTreeMap::new();
     for entry in entries {
         let (name, entry) = entry.split();
@@ -163,7 +163,7 @@ pub(super) fn by_name(entries: Vec<TreeEntry>) -> BTreeMap<Vec<u8>, Entry> {
 }
 
 /// The id of an entry that is a tree.
-pub(super) fn tree_id(entry: &Entry) -> Result<TreeId, RepositoryError> {
+pub(crate) fn tree_id(entry: &Entry) -> Result<TreeId, RepositoryError> {
     let parsed = entry.id.as_str().parse();
     parsed.map_err(|error: tribunal_core::id::IdError| super::internal(error.to_string()))
 }

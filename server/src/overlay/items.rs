@@ -1,0 +1,378 @@
+//! Which entries a tar gets, in which order, before any content is read.
+//!
+//! Names stay raw bytes. Directories come before what is in them; order is by name within each directory, so the same
+//! tree always gives the same list.
+
+use super::roots::{Place, Roots};
+use super::{OverlayError, broken};
+use crate::repository::Objects;
+use crate::repository::walk::{Budget, by_name, check_depth, leaves, tree_id};
+use std::collections::{BTreeMap, BTreeSet};
+use tribunal_core::classify::{PathClass, class_of};
+use tribunal_core::git::{Entry, GitPath, Mode};
+use tribunal_core::id::{Digest, ObjectId, TreeId};
+use tribunal_core::policy::Paths;
+
+/// Entries of one whole tree.
+const ENTRIES: u64 = 2_000_000;
+/// Bytes of a symlink's target.
+const LINK_BYTES: u64 = 4095;
+
+/// One entry of a tar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) path: GitPath,
+    pub(super) content: Content,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    /// A directory with this mode.
+    Directory(u32),
+    /// A blob's bytes.
+    File(ObjectId),
+    /// The same, executable.
+    Executable(ObjectId),
+    /// A symlink to this.
+    Link(Vec<u8>),
+}
+
+/// A tree with its src roots taken out.
+#[derive(Debug, Default)]
+pub(super) struct Sealed {
+    pub(super) items: Vec<Item>,
+    /// Leaves under a src root that are not src, such as sealed tests beside the product.
+    pub(super) under_roots: Vec<(GitPath, Entry)>,
+    /// What is not built as it stands in the tree.
+    pub(super) left_out: Vec<(GitPath, &'static str)>,
+}
+
+/// Split modes give the directories of sealed tests to the oracle alone, `0750 root:oracle`. In shared mode, where one
+/// process is both, everybody reads them.
+fn directory_mode(_path: &GitPath) -> u32 {
+    0o755
+}
+
+/// The tree that supplies the oracle, each src root an empty directory or a link to where its one file will be.
+pub(super) fn sealed(
+    objects: &dyn Objects,
+    tree: &TreeId,
+    roots: &Roots,
+    paths: &Paths,
+) -> Result<Sealed, OverlayError> {
+    let mut walk = Walk {
+        objects,
+        paths,
+        budget: Budget::of(ENTRIES),
+        sealed: Sealed::default(),
+    };
+    walk.directory(Some(tree), &GitPath::new(Vec::new()), Some(roots), 0)?;
+    Ok(walk.sealed)
+}
+
+struct Walk<'a> {
+    objects: &'a dyn Objects,
+    paths: &'a Paths,
+    budget: Budget,
+    sealed: Sealed,
+}
+
+impl Walk<'_> {
+    fn directory(
+        &mut self,
+        tree: Option<&TreeId>,
+        path: &GitPath,
+        roots: Option<&Roots>,
+        depth: usize,
+    ) -> Result<(), OverlayError> {
+        check_depth(path, depth)?;
+        let listed = tree.map(|tree| self.objects.tree(tree)).transpose()?;
+        let listed = listed.unwrap_or_default();
+        self.budget.spend(listed.len())?;
+        let mut entries: BTreeMap<Vec<u8>, Option<Entry>> = by_name(listed)
+            .into_iter()
+            .map(|(name, entry)| (name, Some(entry)))
+            .collect();
+        // A root that the tree lacks is made all the same: nothing can be mounted where nothing is.
+        for name in roots.into_iter().flat_map(Roots::names) {
+            entries.entry(name.clone()).or_insert(None);
+        }
+        for (name, entry) in entries {
+            let below = path.join(&name);
+            match roots.and_then(|roots| roots.at(&name)) {
+                Some(Place::Directory) => self.root(below, entry)?,
+                Some(Place::File) => {
+                    let target = [b"/srcfiles/", below.as_bytes()].concat();
+                    self.push(below, Content::Link(target));
+                }
+                Some(Place::Above(roots)) => self.above(&below, entry, roots, depth)?,
+                None => {
+                    if let Some(entry) = entry {
+                        self.entry(&name, below, &entry, depth)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn root(&mut self, path: GitPath, entry: Option<Entry>) -> Result<(), OverlayError> {
+        if let Some(entry) = entry.filter(|entry| entry.mode == Mode::Tree) {
+            let (paths, found) = (self.paths, &mut self.sealed.under_roots);
+            let tree = tree_id(&entry)?;
+            leaves(
+                self.objects,
+                &tree,
+                &path,
+                &mut self.budget,
+                &mut |path, entry| {
+                    if class_of(paths, &path) != PathClass::Src {
+                        found.push((path, entry));
+                    }
+                    Ok(())
+                },
+            )?;
+        }
+        self.push(path, Content::Directory(0o755));
+        Ok(())
+    }
+
+    fn above(
+        &mut self,
+        path: &GitPath,
+        entry: Option<Entry>,
+        roots: &Roots,
+        depth: usize,
+    ) -> Result<(), OverlayError> {
+        let tree = match entry {
+            None => None,
+            Some(entry) if entry.mode == Mode::Tree => Some(tree_id(&entry)?),
+            Some(_) => {
+                return Err(broken(format!(
+                    "{path} is no directory in base, and a src root lies below it"
+                )));
+            }
+        };
+        self.push(path.clone(), Content::Directory(directory_mode(path)));
+        self.directory(tree.as_ref(), path, Some(roots), depth + 1)
+    }
+
+    fn entry(
+        &mut self,
+        name: &[u8],
+        path: GitPath,
+        entry: &Entry,
+        depth: usize,
+    ) -> Result<(), OverlayError> {
+        if name.eq_ignore_ascii_case(b".git") {
+            self.sealed
+                .left_out
+                .push((path, "git's own folder is never part of a tree"));
+            return Ok(());
+        }
+        if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') {
+            return Err(broken(format!(
+                "base holds the path {path}, which no file can have"
+            )));
+        }
+        match entry.mode {
+            Mode::Tree => {
+                let tree = tree_id(entry)?;
+                self.push(path.clone(), Content::Directory(directory_mode(&path)));
+                self.directory(Some(&tree), &path, None, depth + 1)
+            }
+            Mode::Gitlink => {
+                self.sealed
+                    .left_out
+                    .push((path.clone(), "a submodule's files are not here"));
+                self.push(path, Content::Directory(0o755));
+                Ok(())
+            }
+            Mode::Symlink => {
+                match inside(self.objects, &path, entry)? {
+                    Some(target) => self.push(path, Content::Link(target)),
+                    None => self
+                        .sealed
+                        .left_out
+                        .push((path, "a symlink that leaves the tree")),
+                }
+                Ok(())
+            }
+            Mode::File | Mode::Executable => {
+                self.push(path, file(entry));
+                Ok(())
+            }
+        }
+    }
+
+    fn push(&mut self, path: GitPath, content: Content) {
+        self.sealed.items.push(Item { path, content });
+    }
+}
+
+fn file(entry: &Entry) -> Content {
+    match entry.mode {
+        Mode::Executable => Content::Executable(entry.id.clone()),
+        Mode::File | Mode::Symlink | Mode::Gitlink | Mode::Tree => Content::File(entry.id.clone()),
+    }
+}
+
+/// Where a symlink leads, if that is in the tree.
+fn inside(
+    objects: &dyn Objects,
+    path: &GitPath,
+    entry: &Entry,
+) -> Result<Option<Vec<u8>>, OverlayError> {
+    let target = objects.blob(&entry.id, LINK_BYTES)?;
+    Ok(stays_inside(path.as_bytes(), &target).then_some(target))
+}
+
+/// By the words alone: never above the tree's root, never absolute.
+fn stays_inside(path: &[u8], target: &[u8]) -> bool {
+    if target.is_empty() || target.starts_with(b"/") || target.contains(&0) {
+        return false;
+    }
+    let mut depth = path.iter().filter(|b| **b == b'/').count();
+    for part in target.split(|b| *b == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => match depth.checked_sub(1) {
+                Some(up) => depth = up,
+                None => return false,
+            },
+            _ => depth += 1,
+        }
+    }
+    true
+}
+
+/// The leaves of src that are scored and what the oracle has beside them, with the directories they need.
+pub(super) fn src(
+    objects: &dyn Objects,
+    roots: &Roots,
+    scored: &[(GitPath, Entry)],
+    base: &[(GitPath, Entry)],
+    oracle: &[(GitPath, Entry)],
+) -> Result<Vec<Item>, OverlayError> {
+    let base: BTreeMap<&[u8], &Entry> = base.iter().map(|(p, e)| (p.as_bytes(), e)).collect();
+    let mut items = BTreeMap::new();
+    for (path, entry) in scored {
+        let reviewed = base.get(path.as_bytes()) == Some(&entry);
+        if let Some(content) = leaf(objects, path, entry, reviewed)? {
+            items.insert(path.as_bytes().to_vec(), content);
+        }
+    }
+    let of_src = directories(roots, items.keys())?;
+    for (path, entry) in oracle {
+        // A file that is no oracle's may have become a directory of src, or the other way round. Had it been the
+        // oracle's, the patch would not have been admitted.
+        let path = path.as_bytes();
+        let replaced = of_src.contains(path) || ancestors(path, 0).any(|up| items.contains_key(up));
+        if !replaced && let Some(content) = leaf(objects, &GitPath::new(path), entry, true)? {
+            items.insert(path.to_vec(), content);
+        }
+    }
+    for path in directories(roots, items.keys())? {
+        let mode = directory_mode(&GitPath::new(&path[..]));
+        items.insert(path, Content::Directory(mode));
+    }
+    let items = items.into_iter().map(|(path, content)| Item {
+        path: GitPath::new(path),
+        content,
+    });
+    Ok(items.collect())
+}
+
+/// The directories that these leaves need, below their src roots.
+fn directories<'a>(
+    roots: &Roots,
+    paths: impl Iterator<Item = &'a Vec<u8>>,
+) -> Result<BTreeSet<Vec<u8>>, OverlayError> {
+    let mut all = BTreeSet::new();
+    for path in paths {
+        let Some(root) = roots.covering(path) else {
+            let path = GitPath::new(&path[..]);
+            return Err(broken(format!("{path} lies under no src root")));
+        };
+        all.extend(ancestors(path, root + 1).map(<[u8]>::to_vec));
+    }
+    Ok(all)
+}
+
+/// The directories above a path that are longer than `from` bytes.
+fn ancestors(path: &[u8], from: usize) -> impl Iterator<Item = &[u8]> {
+    let slashes = path
+        .iter()
+        .enumerate()
+        .skip(from)
+        .filter(|(_, b)| **b == b'/');
+    slashes.map(|(at, _)| &path[..at])
+}
+
+/// One leaf of src; `None` where base's own is left out. What base does not have was admitted, or it is our mistake.
+fn leaf(
+    objects: &dyn Objects,
+    path: &GitPath,
+    entry: &Entry,
+    reviewed: bool,
+) -> Result<Option<Content>, OverlayError> {
+    match entry.mode {
+        Mode::File | Mode::Executable => Ok(Some(file(entry))),
+        Mode::Symlink => match inside(objects, path, entry)? {
+            Some(target) => Ok(Some(Content::Link(target))),
+            None if reviewed => Ok(None),
+            None => Err(broken(format!(
+                "the symlink {path} leaves the tree and was admitted"
+            ))),
+        },
+        Mode::Gitlink if reviewed => Ok(Some(Content::Directory(0o755))),
+        Mode::Gitlink | Mode::Tree => Err(broken(format!("{path} is no file and was admitted"))),
+    }
+}
+
+/// Over every item: path, kind and object id.
+pub(super) fn digest(head: &str, items: &[Item]) -> Digest {
+    let mut text = head.as_bytes().to_vec();
+    for item in items {
+        match &item.content {
+            Content::Directory(mode) => text.extend_from_slice(format!("d {mode:o} ").as_bytes()),
+            Content::File(id) => text.extend_from_slice(format!("f {id} ").as_bytes()),
+            Content::Executable(id) => text.extend_from_slice(format!("x {id} ").as_bytes()),
+            Content::Link(target) => {
+                text.extend_from_slice(b"l ");
+                text.extend_from_slice(target);
+                text.push(0);
+            }
+        }
+        text.extend_from_slice(item.path.as_bytes());
+        text.push(0);
+    }
+    Digest::of(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_judged_by_their_words() {
+        for (path, target, stays) in [
+            ("a", "b", true),
+            ("a", "../b", false),
+            ("d/a", "../b", true),
+            ("d/a", "../../b", false),
+            ("d/a", "x/../../../b", false),
+            ("d/a", "./../b//c", true),
+            ("a", "/etc/passwd", false),
+            ("a", "", false),
+            ("a", "b\0c", false),
+        ] {
+            assert_eq!(
+                stays_inside(path.as_bytes(), target.as_bytes()),
+                stays,
+                "{path} {target:?}"
+            );
+        }
+    }
+}
