@@ -209,6 +209,8 @@ impl Image {
 pub(super) fn header(size: u64) -> tar::Header {
     let mut header = tar::Header::new_gnu();
     header.set_mode(0o644);
+    header.set_uid(0);
+    header.set_gid(0);
     header.set_mtime(EPOCH);
     header.set_size(size);
     header

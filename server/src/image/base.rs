@@ -298,14 +298,14 @@ mod tests {
     #[test]
     fn times_and_set_user_bits_do_not_pass() {
         let mut source = tar::Builder::new(Vec::new());
-        let mut header = tar::Header::new_gnu();
+        let mut header = crate::image::archive::header(0);
         header.set_mode(0o4755);
         header.set_mtime(12345);
         header.set_size(1);
         source
             .append_data(&mut header, "./bin/su", b"x".as_slice())
             .unwrap();
-        let mut header = tar::Header::new_gnu();
+        let mut header = crate::image::archive::header(0);
         header.set_entry_type(tar::EntryType::Link);
         header.set_size(0);
         source
