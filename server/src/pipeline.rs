@@ -6,7 +6,8 @@ use crate::store::{EventKind, Store};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tribunal_core::id::{RequestId, ScoreId};
+use tribunal_core::id::{CommitId, NodeId, RepoName, RepoPath, RequestId, ScoreId};
+use tribunal_core::outcome::FunctionDigest;
 use tribunal_core::plan::{ChangeSet, Plan, ScoredPatch};
 use tribunal_core::reason::{Aborted, AbortedCode, Refused};
 use tribunal_core::request::{Caller, Freshness, ScoreRequest};
@@ -97,4 +98,44 @@ pub async fn score(
         AbortedCode::Internal,
         "the pipeline is being laid",
     ))
+}
+
+/// The sealed cases of a commit, for whoever writes leases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedCases {
+    /// The commit that was read.
+    pub commit: CommitId,
+    /// In manifest order.
+    pub cases: Vec<SealedCase>,
+    /// Sealed files that could not be imported or compiled, with the message. Raw text: escape before showing.
+    pub uncollected: Vec<(RepoPath, String)>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedCase {
+    /// The runner's id.
+    pub node: NodeId,
+    /// Its file.
+    pub file: RepoPath,
+    /// What a lease names: file stem, classes, function, dotted.
+    pub qualname: String,
+    /// Its function's digests; `None` where it has no code object.
+    pub digest: Option<FunctionDigest>,
+    /// Names of the marks it carries.
+    pub marks: Vec<String>,
+}
+
+/// Collect a commit's sealed files, on its own src; nothing runs but collection. `None` is the protected tip.
+///
+/// # Errors
+/// Refused as by [`admit`], or our own trouble.
+pub async fn cases(
+    _rooms: &Rooms,
+    _caller: &Caller,
+    _repository: &RepoName,
+    _commit: Option<&CommitId>,
+    _cancel: CancellationToken,
+) -> Result<SealedCases, NoVerdict> {
+    Err(Aborted::new(AbortedCode::Internal, "the pipeline is being laid").into())
 }
