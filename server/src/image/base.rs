@@ -336,7 +336,12 @@ mod tests {
             entries,
             [
                 ("bin/su".to_owned(), 0o755, EPOCH, None),
-                ("bin/su2".to_owned(), 0, EPOCH, Some("bin/su".to_owned())),
+                (
+                    "bin/su2".to_owned(),
+                    0o644,
+                    EPOCH,
+                    Some("bin/su".to_owned())
+                ),
             ]
         );
     }
