@@ -284,3 +284,6 @@ impl DiffClass {
         &self.standing
     }
 }
+
+#[cfg(test)]
+mod tests;

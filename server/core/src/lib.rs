@@ -20,6 +20,8 @@ pub mod policy;
 pub mod reason;
 pub mod report;
 pub mod request;
+#[cfg(test)]
+mod sample;
 pub mod sshsig;
 pub mod statement;
 pub mod text;

@@ -148,3 +148,6 @@ fn drift(subject: Option<&str>, detail: String) -> Finding {
         detail,
     }
 }
+
+#[cfg(test)]
+mod tests;
