@@ -281,7 +281,7 @@ impl OpenDiff {
         };
         match manifest {
             Ok(files) if barring.is_empty() => Ok(Plan::Run(Box::new(RunPlan {
-                oracle_findings: Vec::new(),
+                oracle_findings: capped(cassettes(&patch)),
                 patch,
                 files,
                 src,
@@ -315,6 +315,27 @@ pub enum Plan {
     Decided(Box<Decided>),
     /// To be run.
     Run(Box<RunPlan>),
+}
+
+/// Cassettes and their ledger are judged in their own room once it is there; until then no change of them is accepted.
+/// They are not part of the overlay, so everything else still runs.
+fn cassettes(patch: &ScoredPatch) -> Vec<Finding> {
+    let changed = patch
+        .changes()
+        .iter()
+        .filter(|(_, class)| *class == PathClass::Cassette);
+    changed
+        .map(|(change, _)| {
+            let ledger = change.path.as_bytes() == patch.policy().paths.ledger.as_str().as_bytes();
+            let reason = match (&change.head, ledger) {
+                (None, _) => Reason::CassettePinLost,
+                (Some(_), true) => Reason::CassetteUnaccepted,
+                (Some(_), false) => Reason::CassetteDrift,
+            };
+            let told = "this server accepts no change of cassettes or their ledger";
+            Finding::at(reason, &change.path, told)
+        })
+        .collect()
 }
 
 /// How many findings one patch is told.
@@ -423,3 +444,6 @@ impl RunPlan {
         self.patch.oracle.leases.as_deref()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,7 @@ pub(super) fn parse(text: &str) -> Result<BTreeMap<String, Section>, IniError> {
     let mut here: Option<String> = None;
     let mut key: Option<String> = None;
     // A carriage return ends a line as well; form feeds and the Unicode separators do too.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for line in text.split(ends_line) {
         match read(line)? {
             Line::Blank => {}

@@ -239,6 +239,7 @@ const TABLES: &[(&str, &str, &str, &str, PathClass)] = &[
     ("tox_indented_header_is_a_continuation", "tox.ini", "[a]\nx = 1\n", "[a]\nx = 1\n [pytest]\n", PathClass::Other),
     ("tox_commented_table", "tox.ini", "", "# [pytest]\n; addopts = -x\n", PathClass::Other),
     ("tox_crlf", "tox.ini", "[pytest]\na = 1\n", "[pytest]\r\na = 1\r\n", PathClass::Other),
+    ("tox_byte_order_mark", "tox.ini", "[pytest]\na=1", "\u{feff}[pytest]\na=1", PathClass::Other),
     ("tox_removed_without_table", "tox.ini", "[tox]\na=1", "", PathClass::Other),
 ];
 

@@ -12,8 +12,9 @@ const LINKS: usize = 40;
 const TARGET_BYTES: usize = 4095;
 const PATH_BYTES: usize = 8192;
 
-/// Steps for the links of one src in all: twenty thousand links of forty long hops each are an attack, not a layout.
-const STEPS: usize = 2_000_000;
+/// Bytes of targets that are followed for one src in all: twenty thousand links of forty long hops each are an attack, not
+/// a layout.
+const TARGETS_BYTES: usize = 16_000_000;
 
 /// A way that leads out, or that nobody can follow.
 struct Escape {
@@ -34,7 +35,7 @@ struct Walk<'s, 'a> {
 /// Symlinks that lead out of their src root and are the patch's doing: changed themselves, or led out by a change on
 /// their way.
 pub(super) fn escapes(roots: &[String], src: &Src<'_>) -> Vec<Finding> {
-    let mut steps = STEPS;
+    let mut bytes_left = TARGETS_BYTES;
     let links = src
         .scored
         .values()
@@ -57,7 +58,7 @@ pub(super) fn escapes(roots: &[String], src: &Src<'_>) -> Vec<Finding> {
                     why: "it stands in the place of a src root that is one file".to_owned(),
                 })
             } else {
-                walk.follow(link, &mut steps)
+                walk.follow(link, &mut bytes_left)
             };
             match escape {
                 Err(escape) if walk.changed => Some(Finding::at(
@@ -71,16 +72,12 @@ pub(super) fn escapes(roots: &[String], src: &Src<'_>) -> Vec<Finding> {
         .collect()
 }
 
-impl Walk<'_, '_> {
-    fn follow(&mut self, link: &SrcEntry, steps: &mut usize) -> Result<(), Escape> {
-        let mut todo: Vec<Vec<u8>> = Vec::new();
-        self.enter(link, &mut todo)?;
+impl<'a> Walk<'_, 'a> {
+    fn follow(&mut self, link: &'a SrcEntry, bytes_left: &mut usize) -> Result<(), Escape> {
+        let mut todo: Vec<&'a [u8]> = Vec::new();
+        self.enter(link, &mut todo, bytes_left)?;
         while let Some(part) = todo.pop() {
-            *steps = steps.saturating_sub(1);
-            if *steps == 0 {
-                return escape("src holds more symlinks than can be followed");
-            }
-            match part.as_slice() {
+            match part {
                 b"" | b"." => {}
                 b".." if self.here.len() <= self.root => {
                     return escape("it leads above its src root");
@@ -97,7 +94,7 @@ impl Walk<'_, '_> {
                     let met = self.src.scored.get(self.here.as_slice());
                     if let Some(next) = met.filter(|e| e.entry.mode == Mode::Symlink) {
                         self.leave();
-                        self.enter(next, &mut todo)?;
+                        self.enter(next, &mut todo, bytes_left)?;
                     }
                 }
             }
@@ -112,7 +109,12 @@ impl Walk<'_, '_> {
     }
 
     /// Put the parts of the link's target before what is still to be walked.
-    fn enter(&mut self, link: &SrcEntry, todo: &mut Vec<Vec<u8>>) -> Result<(), Escape> {
+    fn enter(
+        &mut self,
+        link: &'a SrcEntry,
+        todo: &mut Vec<&'a [u8]>,
+        bytes_left: &mut usize,
+    ) -> Result<(), Escape> {
         self.links += 1;
         if self.links > LINKS {
             return escape("it does not resolve within 40 links");
@@ -123,8 +125,12 @@ impl Walk<'_, '_> {
                 escape("no file system can hold its target")
             }
             Some(target) if target.starts_with(b"/") => escape("its target is absolute"),
+            Some(target) if target.len() > *bytes_left => {
+                escape("src holds more symlinks than can be followed")
+            }
             Some(target) => {
-                todo.extend(parts(target).rev().map(<[u8]>::to_vec));
+                *bytes_left -= target.len();
+                todo.extend(parts(target).rev());
                 Ok(())
             }
         }
