@@ -1,11 +1,28 @@
 //! Facts to verdicts: a total function over plan, attempts and the gate's time. No I/O, no clock, no wildcard arm.
 
 use crate::id::{NodeId, RepoPath, UnixTime};
-use crate::outcome::{Class, ExceptionText, Outcome, When};
-use crate::plan::Finding;
-use crate::reason::Reason;
+use crate::lease::{Functions, LeaseFile, ShortDigest};
+use crate::outcome::AttemptFacts;
+use crate::plan::{Decided, RunPlan};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+mod bench;
+mod docket;
+mod expected;
+mod judged;
+mod observed;
+mod prose;
+mod silences;
+mod src_score;
+
+pub use judged::{
+    About, CaseSummary, Confidence, FailureText, Ground, Judged, LeaseSummary, OnBase, Origin,
+    Owed, Verdict,
+};
+pub use silences::SideRun;
+
+use observed::Observed;
 
 /// The word of one verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -58,223 +75,105 @@ impl VerdictKind {
     }
 }
 
-/// What a reason is about: it decides how far it may be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum About {
-    /// The patch itself, the lease file, the oracle's own files: shown at every feedback level.
-    Patch,
-    /// A sealed case: shown from `names` on.
-    Case,
+/// Thirty days: no verdict is worth anything for longer.
+const LONGEST: i64 = 30 * 24 * 3600;
+
+/// What was seen, all of it. Attempts of the same content that were stored earlier stand in the same lists, oldest
+/// first: a stored failure is never outvoted by asking again.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The sealed files as the tree that supplies the oracle collects them on base's own src.
+    pub base: &'a AttemptFacts,
+    /// Attempts on base's own src; empty where base was not run.
+    pub base_run: &'a [AttemptFacts],
+    /// Attempts of the property lane.
+    pub property: &'a [AttemptFacts],
+    /// Attempts of the lease side run; empty where [`side_run`] asked for none.
+    pub lease_side: &'a [AttemptFacts],
+    /// Digests of the functions of the files that [`side_run`] named.
+    pub functions: Functions<'a>,
 }
 
-/// One ground of a verdict, or of a warning.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ground {
-    /// The code.
-    pub reason: Reason,
-    /// What it is about.
-    pub about: About,
-    /// The path or case, raw: escape before showing.
-    pub subject: Option<String>,
-    /// What was seen, in words of our own; names and counts, never text of a sealed case.
-    pub detail: String,
-    /// What the failing case said, one line: shown at `full` only.
-    pub seen: Option<String>,
+/// What is missing for a judgement; always ours, never a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Incomplete {
+    /// Fewer attempts than the policy asks for, and none of them died.
+    #[error("{seen} attempts of {planned} were made")]
+    Attempts {
+        /// How many there are.
+        seen: usize,
+        /// How many there should be.
+        planned: usize,
+    },
+    /// A leased case was not run unsilenced.
+    #[error("leased case {0} was not run unsilenced")]
+    NoSideRun(NodeId),
 }
 
-impl From<&Finding> for Ground {
-    fn from(finding: &Finding) -> Self {
-        Self {
-            reason: finding.reason,
-            about: About::Patch,
-            subject: finding.subject.clone(),
-            detail: finding.detail.clone(),
-            seen: None,
-        }
-    }
+/// The cases that are to be run unsilenced, once the property lane is over.
+#[must_use]
+pub fn side_run(
+    plan: &RunPlan,
+    base: &AttemptFacts,
+    property: &[AttemptFacts],
+    gate: UnixTime,
+) -> SideRun {
+    let Ok(leases) = LeaseFile::parse(plan.leases()) else {
+        return SideRun::default();
+    };
+    let functions = Functions {
+        digests: &[],
+        tag: "",
+    };
+    let evidence = Evidence {
+        base,
+        base_run: &[],
+        property,
+        lease_side: &[],
+        functions,
+    };
+    let observed: Vec<Observed<'_>> = property.iter().map(Observed::of).collect();
+    let entries = docket::entries(plan.files(), &leases, &evidence, &observed, &[]);
+    silences::side_run(&entries, gate)
 }
 
-/// One of the three verdicts: its word, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    kind: VerdictKind,
-    word: Word,
-    grounds: Vec<Ground>,
+/// Judge a patch that was run.
+///
+/// # Errors
+/// Where evidence is missing that the plan asked for: then there is no verdict.
+pub fn judge(
+    plan: &RunPlan,
+    evidence: &Evidence<'_>,
+    gate: UnixTime,
+) -> Result<Judged, Incomplete> {
+    let policy = plan.patch().policy();
+    let terms = Terms {
+        files: plan.files(),
+        leases: plan.leases(),
+        lease_path: policy.paths.leases.as_str(),
+        reruns: policy.runs.reruns as usize,
+        short: ShortDigest::of(policy),
+        oracle: plan.oracle_findings().iter().map(Ground::from).collect(),
+        warnings: plan.warnings().iter().map(Ground::from).collect(),
+    };
+    bench::judge(terms, evidence, gate)
 }
 
-impl Verdict {
-    /// Which one.
-    #[must_use]
-    pub const fn kind(&self) -> VerdictKind {
-        self.kind
-    }
-    /// Its word.
-    #[must_use]
-    pub const fn word(&self) -> Word {
-        self.word
-    }
-    /// Why it is FAIL; empty otherwise.
-    #[must_use]
-    pub fn grounds(&self) -> &[Ground] {
-        &self.grounds
-    }
+/// The verdicts that a patch has without a run.
+#[must_use]
+pub fn judge_decided(decided: &Decided, gate: UnixTime) -> Judged {
+    let grounds: Vec<Ground> = decided.findings().iter().map(Ground::from).collect();
+    let warnings = decided.warnings().iter().map(Ground::from).collect();
+    bench::unrun(grounds, warnings, gate)
 }
 
-/// Where a case comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Origin {
-    /// Base's own collection has it.
-    Base,
-    /// Base lacks it, but it comes from a sealed function that base has.
-    Extra,
-    /// It comes from elsewhere.
-    Foreign,
-}
-
-/// What the case does on base, where base was run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OnBase {
-    /// It passes.
-    Green,
-    /// It fails, or differs between attempts.
-    Red,
-    /// It is skipped or xfailed.
-    Silenced,
-}
-
-/// The artifact that a mixed case owes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Owed {
-    /// What it reads is not known yet: a cassette pin if it reads a clock, entropy, files or HTTP, a property otherwise.
-    CassettePinOrProperty,
-}
-
-/// What a failing case said, from the first attempt in which it failed. Candidate text, as the harness capped it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FailureText {
-    /// The attempt, counted from 1 over all attempts of the lane.
-    pub attempt: usize,
-    /// The phase.
-    pub when: When,
-    /// The exception.
-    pub exception: Option<ExceptionText>,
-    /// The end of what it printed.
-    pub output: String,
-}
-
-/// One case over all attempts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CaseSummary {
-    /// The runner's id.
-    pub node: NodeId,
-    /// Its file.
-    pub file: RepoPath,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// Its class.
-    pub class: Class,
-    /// Why it is held against the patch, where it is.
-    pub code: Option<Reason>,
-    /// Its outcome per attempt of the property lane, oldest first.
-    pub outcomes: Vec<Outcome>,
-    /// Its outcome per attempt of the lease side run.
-    pub unsilenced: Vec<Outcome>,
-    /// What it does on base, where that is known.
-    pub on_base: Option<OnBase>,
-    /// What it said.
-    pub failure: Option<FailureText>,
-    /// What it owes.
-    pub owed: Option<Owed>,
-    /// Wall milliseconds of its first reported run, all phases.
-    pub duration_ms: f64,
-}
-
-/// What became of one lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseSummary {
-    /// As the file names it.
-    pub qualname: String,
-    /// Who owns it.
-    pub owner: String,
-    /// Why it is there.
-    pub reason: String,
-    /// When it ends.
-    pub expires_at: UnixTime,
-    /// The silenced cases it was used for.
-    pub cases: Vec<NodeId>,
-    /// Why it does not hold; empty where it does.
-    pub refused: Vec<Reason>,
-}
-
-/// How much was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Evidence95 {
-    /// Attempts of the property lane, stored ones included.
-    pub attempts: usize,
-    /// The 95 % upper bound on a failure rate that none of them showed, in parts per million.
-    pub upper_bound_ppm: u32,
-}
-
-/// The three verdicts and all that was found. Only the judge makes one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
-    verdicts: [Verdict; 3],
+/// What the judge needs of a plan.
+struct Terms<'a> {
+    files: &'a [RepoPath],
+    leases: Option<&'a [u8]>,
+    lease_path: &'a str,
+    reruns: usize,
+    short: ShortDigest,
+    oracle: Vec<Ground>,
     warnings: Vec<Ground>,
-    cases: Vec<CaseSummary>,
-    leases: Vec<LeaseSummary>,
-    evidence: Evidence95,
-    gate_time: UnixTime,
-    valid_until: UnixTime,
-}
-
-impl Judged {
-    /// The verdict of this kind.
-    #[must_use]
-    pub fn verdict(&self, kind: VerdictKind) -> &Verdict {
-        let [src_score, oracle_integrity, flake_lease] = &self.verdicts;
-        match kind {
-            VerdictKind::SrcScore => src_score,
-            VerdictKind::OracleIntegrity => oracle_integrity,
-            VerdictKind::FlakeLease => flake_lease,
-        }
-    }
-    /// All three, in the order of the join.
-    #[must_use]
-    pub const fn verdicts(&self) -> &[Verdict; 3] {
-        &self.verdicts
-    }
-    /// What is worth knowing and blocks nothing.
-    #[must_use]
-    pub fn warnings(&self) -> &[Ground] {
-        &self.warnings
-    }
-    /// Every case, base's first in base's order.
-    #[must_use]
-    pub fn cases(&self) -> &[CaseSummary] {
-        &self.cases
-    }
-    /// Every lease of the file.
-    #[must_use]
-    pub fn leases(&self) -> &[LeaseSummary] {
-        &self.leases
-    }
-    /// How much was seen.
-    #[must_use]
-    pub const fn evidence(&self) -> Evidence95 {
-        self.evidence
-    }
-    /// The gate's clock when the score began.
-    #[must_use]
-    pub const fn gate_time(&self) -> UnixTime {
-        self.gate_time
-    }
-    /// When the verdicts stop being worth anything.
-    #[must_use]
-    pub const fn valid_until(&self) -> UnixTime {
-        self.valid_until
-    }
 }

@@ -238,7 +238,7 @@ fn statement(verdict: &Verdict, judged: &Judged, binding: &Binding) -> Statement
             inputs: binding.inputs.clone(),
             attempts: Attempts {
                 planned: binding.planned_attempts,
-                seen: judged.evidence().attempts,
+                seen: judged.confidence().attempts,
                 held_out: 0,
             },
             isolation: binding.isolation.clone(),

@@ -72,7 +72,12 @@ pub fn standing(
             detail: "its failure_signature is empty".to_owned(),
         });
     }
-    match digest(lease, functions.find(file, qualname), functions.tag, short) {
+    let found = functions.find(file, qualname);
+    if found.is_none() && !faults.is_empty() {
+        // Worthless already, so its file was not compiled; that says nothing of the digest.
+        return (faults, warnings);
+    }
+    match digest(lease, found, functions.tag, short) {
         Digest::Holds => {}
         Digest::Weak(warning) => warnings.push(warning),
         Digest::Fault(fault) => faults.push(fault),

@@ -88,21 +88,20 @@ pub const fn death(end: End) -> Option<Reason> {
 /// The worst phase speaks: a death over a product's skip, over a failure, over an xfail, over a skip. What is left
 /// passed only if all three phases are there.
 #[must_use]
-pub fn fold(phases: &[Phase], end: End) -> Outcome {
+pub fn fold(phases: &[&Phase], end: End) -> Outcome {
     if phases.iter().any(|phase| !phase.reported) {
         // A finished attempt has no unreported phase; one that claims both is not believed.
         return Outcome::Red(death(end).unwrap_or(Reason::ProcessExit), Vec::new());
     }
-    let from_product: Vec<Signature> = phases
-        .iter()
+    let phases = || phases.iter().copied();
+    let from_product: Vec<Signature> = phases()
         .filter(|phase| skipped_by_product(phase))
         .map(silence)
         .collect();
     if !from_product.is_empty() {
         return Outcome::Red(Reason::SkipFromProduct, from_product);
     }
-    let failed: Vec<&Phase> = phases
-        .iter()
+    let failed: Vec<&Phase> = phases()
         .filter(|phase| phase.outcome == PhaseOutcome::Failed && !phase.xpassed)
         .collect();
     if let Some(first) = failed.first() {
@@ -113,18 +112,18 @@ pub fn fold(phases: &[Phase], end: End) -> Outcome {
         return Outcome::Red(code, failed.iter().map(|phase| failure(phase)).collect());
     }
     let skipped = |phase: &&Phase| phase.outcome == PhaseOutcome::Skipped;
-    if let Some(phase) = phases.iter().find(|p| skipped(p) && p.xfail.is_some()) {
+    if let Some(phase) = phases().find(|p| skipped(p) && p.xfail.is_some()) {
         return Outcome::Xfailed(silence(phase));
     }
-    if let Some(phase) = phases.iter().find(skipped) {
+    if let Some(phase) = phases().find(skipped) {
         return Outcome::Skipped(silence(phase));
     }
-    if phases.iter().any(|phase| phase.xpassed) {
+    if phases().any(|phase| phase.xpassed) {
         return Outcome::Xpassed;
     }
     let all = [When::Setup, When::Call, When::Teardown]
         .iter()
-        .all(|when| phases.iter().any(|phase| phase.when == *when));
+        .all(|when| phases().any(|phase| phase.when == *when));
     if all {
         Outcome::Passed
     } else {

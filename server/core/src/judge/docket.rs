@@ -1,0 +1,185 @@
+//! Every case with its outcomes, its class and its lease: what both verdicts on cases are made from.
+
+use super::Evidence;
+use super::expected::{self, Case, Kind};
+use super::judged::{CaseSummary, FailureText, OnBase, Origin, Owed};
+use super::observed::Observed;
+use crate::id::RepoPath;
+use crate::lease::{Candidate, Lease, LeaseFile, Match, Names};
+use crate::outcome::{Class, ExceptionText, Leased, Outcome, Phase, PhaseOutcome, When, class_of};
+use crate::reason::Reason;
+
+/// One case as it stands before both verdicts.
+pub(super) struct Entry<'a> {
+    pub(super) case: Case,
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) class: Class,
+    pub(super) on_base: Option<OnBase>,
+    /// The closest lease that names it.
+    pub(super) lease: Option<(&'a Lease, Match)>,
+}
+
+impl Entry<'_> {
+    /// Why it is held against the patch in `src_score`.
+    pub(super) fn code(&self) -> Option<Reason> {
+        if self.case.origin == Origin::Foreign {
+            return Some(Reason::ExtraCase);
+        }
+        match self.class {
+            Class::StablePass => None,
+            Class::Silenced => match self.case.origin {
+                Origin::Base => None,
+                Origin::Extra | Origin::Foreign => Some(Reason::ExtraCase),
+            },
+            Class::StableRed => self.outcomes.first().and_then(Outcome::red),
+            Class::Mixed => Some(Reason::CassetteGap),
+        }
+    }
+}
+
+/// All cases, base's first.
+pub(super) fn entries<'a>(
+    files: &[RepoPath],
+    leases: &'a LeaseFile,
+    evidence: &Evidence<'_>,
+    property: &[Observed<'_>],
+    base_run: &[Observed<'_>],
+) -> Vec<Entry<'a>> {
+    let names = Names::of(files);
+    expected::cases(evidence.base, files, property.iter().map(|o| o.facts))
+        .into_iter()
+        .filter_map(|case| {
+            let outcomes = over(&case, property)?;
+            let lease = case.file.as_ref().and_then(|file| {
+                let candidate = Candidate {
+                    node: &case.node,
+                    file,
+                    qualname: &case.qualname,
+                };
+                names.closest(leases, candidate)
+            });
+            let leased = match lease {
+                Some((_, Match::No | Match::Ambiguous)) | None => Leased::No,
+                Some((
+                    _,
+                    Match::Function | Match::FunctionByPath | Match::Case | Match::CaseByPath,
+                )) => Leased::Yes,
+            };
+            let class = class_of(&outcomes, leased);
+            let on_base = match case.kind {
+                Kind::Unread => Some(OnBase::Red),
+                Kind::Runs | Kind::Silence(_) => on_base(&case, base_run),
+            };
+            Some(Entry {
+                case,
+                outcomes,
+                class,
+                on_base,
+                lease,
+            })
+        })
+        .collect()
+}
+
+/// Its outcome in every attempt; `None` where others speak for it in all of them.
+fn over(case: &Case, attempts: &[Observed<'_>]) -> Option<Vec<Outcome>> {
+    let outcomes: Vec<Option<Outcome>> = attempts
+        .iter()
+        .map(|attempt| attempt.outcome(case))
+        .collect();
+    if !outcomes.is_empty() && outcomes.iter().all(Option::is_none) {
+        return None;
+    }
+    Some(
+        outcomes
+            .into_iter()
+            .map(|outcome| outcome.unwrap_or(Outcome::Missing))
+            .collect(),
+    )
+}
+
+fn on_base(case: &Case, base_run: &[Observed<'_>]) -> Option<OnBase> {
+    if base_run.is_empty() || case.origin != Origin::Base {
+        return None;
+    }
+    let outcomes = over(case, base_run)?;
+    Some(match class_of(&outcomes, Leased::Yes) {
+        Class::StablePass => OnBase::Green,
+        Class::Silenced => OnBase::Silenced,
+        Class::StableRed | Class::Mixed => OnBase::Red,
+    })
+}
+
+/// The entry as the report tells it.
+pub(super) fn summary(
+    entry: Entry<'_>,
+    unsilenced: Vec<Outcome>,
+    code: Option<Reason>,
+    property: &[Observed<'_>],
+) -> CaseSummary {
+    let failure = failure(&entry, property);
+    let duration_ms = property
+        .iter()
+        .find(|attempt| attempt.reached(&entry.case.node))
+        .map_or(0.0, |attempt| {
+            attempt
+                .phases(&entry.case.node)
+                .map(|phase| phase.duration_ms)
+                .sum()
+        });
+    let owed = match entry.class {
+        Class::Mixed => Some(Owed::CassettePinOrProperty),
+        Class::StablePass | Class::Silenced | Class::StableRed => None,
+    };
+    CaseSummary {
+        node: entry.case.node,
+        file: entry.case.file,
+        origin: entry.case.origin,
+        class: entry.class,
+        code,
+        outcomes: entry.outcomes,
+        unsilenced,
+        on_base: entry.on_base,
+        failure,
+        owed,
+        duration_ms,
+    }
+}
+
+/// What it said in the first attempt in which it did not simply pass.
+fn failure(entry: &Entry<'_>, property: &[Observed<'_>]) -> Option<FailureText> {
+    let red = entry
+        .outcomes
+        .iter()
+        .position(|outcome| outcome.red().is_some());
+    let silent = entry.outcomes.iter().position(Outcome::is_silent);
+    let index = red.or(silent)?;
+    let attempt = property.get(index)?;
+    let text = |when, exception: Option<ExceptionText>, output: &str| FailureText {
+        attempt: index + 1,
+        when,
+        exception,
+        output: output.to_owned(),
+    };
+    let spoke = |phase: &&Phase| !phase.reported || phase.outcome != PhaseOutcome::Passed;
+    if let Some(phase) = attempt.phases(&entry.case.node).find(spoke) {
+        let exception = phase.exception.clone().or_else(|| {
+            let reason = phase.skip_reason.clone().or_else(|| phase.xfail.clone())?;
+            Some(skipped(reason))
+        });
+        return Some(text(phase.when, exception, &phase.output));
+    }
+    if let Some(error) = attempt.error(&entry.case) {
+        return Some(text(When::Setup, Some(error.exception.clone()), ""));
+    }
+    let silence = attempt.covering(&entry.case)?;
+    Some(text(When::Setup, Some(skipped(silence.reason.clone())), ""))
+}
+
+fn skipped(reason: String) -> ExceptionText {
+    ExceptionText {
+        kind: "Skipped".to_owned(),
+        message: reason,
+        traceback: String::new(),
+    }
+}

@@ -1,0 +1,231 @@
+//! What the judge hands on: three verdicts with their grounds, and every case, lease and count behind them.
+//!
+//! Values only. `Judged` has private fields: nothing can be stated or signed that the judge did not make.
+
+use super::{VerdictKind, Word};
+use crate::id::{NodeId, RepoPath, UnixTime};
+use crate::outcome::{Class, ExceptionText, Outcome, When};
+use crate::plan::Finding;
+use crate::reason::Reason;
+use serde::{Deserialize, Serialize};
+
+/// What a reason is about: it decides how far it may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum About {
+    /// The patch itself, the lease file, the oracle's own files: shown at every feedback level.
+    Patch,
+    /// A sealed case: shown from `names` on.
+    Case,
+}
+
+/// One ground of a verdict, or of a warning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ground {
+    /// The code.
+    pub reason: Reason,
+    /// What it is about.
+    pub about: About,
+    /// The path or case, raw: escape before showing.
+    pub subject: Option<String>,
+    /// What was seen, in words of our own; names and counts, never text of a sealed case.
+    pub detail: String,
+    /// What the failing case said, one line: shown at `full` only.
+    pub seen: Option<String>,
+}
+
+impl From<&Finding> for Ground {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            reason: finding.reason,
+            about: About::Patch,
+            subject: finding.subject.clone(),
+            detail: finding.detail.clone(),
+            seen: None,
+        }
+    }
+}
+
+/// One of the three verdicts: its word, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    pub(super) kind: VerdictKind,
+    pub(super) word: Word,
+    pub(super) grounds: Vec<Ground>,
+}
+
+impl Verdict {
+    /// Which one.
+    #[must_use]
+    pub const fn kind(&self) -> VerdictKind {
+        self.kind
+    }
+    /// Its word.
+    #[must_use]
+    pub const fn word(&self) -> Word {
+        self.word
+    }
+    /// Why it is FAIL; empty otherwise.
+    #[must_use]
+    pub fn grounds(&self) -> &[Ground] {
+        &self.grounds
+    }
+}
+
+/// Where a case comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Base's own collection has it.
+    Base,
+    /// Base lacks it, but it comes from a sealed function that base has.
+    Extra,
+    /// It comes from elsewhere.
+    Foreign,
+}
+
+/// What the case does on base, where base was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBase {
+    /// It passes.
+    Green,
+    /// It fails, or differs between attempts.
+    Red,
+    /// It is skipped or xfailed.
+    Silenced,
+}
+
+/// The artifact that a mixed case owes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Owed {
+    /// What it reads is not known yet: a cassette pin if it reads a clock, entropy, files or HTTP, a property otherwise.
+    CassettePinOrProperty,
+}
+
+/// What a failing case said, from the first attempt in which it failed. Candidate text, as the harness capped it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailureText {
+    /// The attempt, counted from 1 over all attempts of the lane.
+    pub attempt: usize,
+    /// The phase.
+    pub when: When,
+    /// The exception.
+    pub exception: Option<ExceptionText>,
+    /// The end of what it printed.
+    pub output: String,
+}
+
+/// One case over all attempts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseSummary {
+    /// The runner's id.
+    pub node: NodeId,
+    /// Its file; `None` for a record that no collection announced.
+    pub file: Option<RepoPath>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its class.
+    pub class: Class,
+    /// Why it is held against the patch, where it is.
+    pub code: Option<Reason>,
+    /// Its outcome per attempt of the property lane, oldest first.
+    pub outcomes: Vec<Outcome>,
+    /// Its outcome per attempt of the lease side run.
+    pub unsilenced: Vec<Outcome>,
+    /// What it does on base, where that is known.
+    pub on_base: Option<OnBase>,
+    /// What it said.
+    pub failure: Option<FailureText>,
+    /// What it owes.
+    pub owed: Option<Owed>,
+    /// Wall milliseconds of its first reported run, all phases.
+    pub duration_ms: f64,
+}
+
+/// What became of one lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseSummary {
+    /// As the file names it.
+    pub qualname: String,
+    /// Who owns it.
+    pub owner: String,
+    /// Why it is there.
+    pub reason: String,
+    /// When it ends.
+    pub expires_at: UnixTime,
+    /// The silenced cases it was used for.
+    pub cases: Vec<NodeId>,
+    /// Why it does not hold; empty where it does.
+    pub refused: Vec<Reason>,
+}
+
+/// How much was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confidence {
+    /// Attempts of the property lane, stored ones included.
+    pub attempts: usize,
+    /// The 95 % upper bound on a failure rate that none of them showed, in parts per million.
+    pub upper_bound_ppm: u32,
+}
+
+/// The three verdicts and all that was found. Only the judge makes one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    pub(super) verdicts: [Verdict; 3],
+    pub(super) warnings: Vec<Ground>,
+    pub(super) cases: Vec<CaseSummary>,
+    pub(super) leases: Vec<LeaseSummary>,
+    pub(super) confidence: Confidence,
+    pub(super) gate_time: UnixTime,
+    pub(super) valid_until: UnixTime,
+}
+
+impl Judged {
+    /// The verdict of this kind.
+    #[must_use]
+    pub fn verdict(&self, kind: VerdictKind) -> &Verdict {
+        let [src_score, oracle_integrity, flake_lease] = &self.verdicts;
+        match kind {
+            VerdictKind::SrcScore => src_score,
+            VerdictKind::OracleIntegrity => oracle_integrity,
+            VerdictKind::FlakeLease => flake_lease,
+        }
+    }
+    /// All three, in the order of the join.
+    #[must_use]
+    pub const fn verdicts(&self) -> &[Verdict; 3] {
+        &self.verdicts
+    }
+    /// What is worth knowing and blocks nothing.
+    #[must_use]
+    pub fn warnings(&self) -> &[Ground] {
+        &self.warnings
+    }
+    /// Every case, base's first in base's order.
+    #[must_use]
+    pub fn cases(&self) -> &[CaseSummary] {
+        &self.cases
+    }
+    /// Every lease of the file.
+    #[must_use]
+    pub fn leases(&self) -> &[LeaseSummary] {
+        &self.leases
+    }
+    /// How much was seen.
+    #[must_use]
+    pub const fn confidence(&self) -> Confidence {
+        self.confidence
+    }
+    /// The gate's clock when the score began.
+    #[must_use]
+    pub const fn gate_time(&self) -> UnixTime {
+        self.gate_time
+    }
+    /// When the verdicts stop being worth anything.
+    #[must_use]
+    pub const fn valid_until(&self) -> UnixTime {
+        self.valid_until
+    }
+}

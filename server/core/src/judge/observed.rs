@@ -1,0 +1,142 @@
+//! One attempt as the judge looks it up: the outcome of any case in it, reported or not.
+
+use super::expected::{Case, Kind, by_product, silent_function};
+use crate::id::{NodeId, RepoPath};
+use crate::outcome::{
+    AttemptFacts, CaseRecord, CollectionError, Outcome, Phase, Signature, Silence, death, fold,
+};
+use crate::reason::Reason;
+use std::collections::{HashMap, HashSet};
+
+/// An index over one attempt.
+pub(super) struct Observed<'a> {
+    pub(super) facts: &'a AttemptFacts,
+    records: HashMap<&'a NodeId, Vec<&'a CaseRecord>>,
+    silences: HashMap<&'a NodeId, &'a Silence>,
+    empty_sets: HashMap<(&'a RepoPath, String), &'a Silence>,
+    errors: HashMap<&'a RepoPath, &'a CollectionError>,
+    speaking: HashSet<(&'a RepoPath, &'a str)>,
+    speaking_files: HashSet<&'a RepoPath>,
+}
+
+impl<'a> Observed<'a> {
+    pub(super) fn of(facts: &'a AttemptFacts) -> Self {
+        let mut records: HashMap<&NodeId, Vec<&CaseRecord>> = HashMap::new();
+        for record in &facts.cases {
+            records.entry(&record.node).or_default().push(record);
+        }
+        let silences: HashMap<&NodeId, &Silence> =
+            facts.silences.iter().map(|s| (&s.node, s)).collect();
+        let cases = || {
+            facts
+                .collected
+                .iter()
+                .filter(|case| !silences.contains_key(&case.node))
+        };
+        Self {
+            facts,
+            records,
+            empty_sets: facts
+                .silences
+                .iter()
+                .map(|s| ((&s.file, silent_function(s)), s))
+                .filter(|((_, function), _)| !function.is_empty())
+                .collect(),
+            errors: facts
+                .collection_errors
+                .iter()
+                .map(|e| (&e.file, e))
+                .collect(),
+            speaking: cases()
+                .map(|case| (&case.file, case.qualname.as_str()))
+                .collect(),
+            speaking_files: cases().map(|case| &case.file).collect(),
+            silences,
+        }
+    }
+
+    /// What the case did here. `None` where the case stood for others (a silent function, an unread file) and those
+    /// others speak for themselves in this attempt.
+    pub(super) fn outcome(&self, case: &Case) -> Option<Outcome> {
+        if let Some(records) = self.records.get(&case.node) {
+            let phases: Vec<&Phase> = records.iter().flat_map(|record| &record.phases).collect();
+            return Some(fold(&phases, self.facts.end.end));
+        }
+        match &case.kind {
+            Kind::Runs => Some(self.absent(case)),
+            Kind::Silence(reason) => self.silent(case, reason),
+            Kind::Unread => self.unread(case),
+        }
+    }
+
+    /// No record: why, as far as the attempt tells.
+    fn absent(&self, case: &Case) -> Outcome {
+        if let Some(error) = case.file.as_ref().and_then(|file| self.errors.get(file)) {
+            return Outcome::Red(
+                Reason::CollectionError,
+                vec![Signature::of(&error.exception)],
+            );
+        }
+        if let Some(silence) = self.covering(case) {
+            return by_product(silence).map_or(Outcome::Missing, |seen| {
+                Outcome::Red(Reason::SkipFromProduct, vec![seen])
+            });
+        }
+        death(self.facts.end.end).map_or(Outcome::Missing, |code| Outcome::Red(code, Vec::new()))
+    }
+
+    fn silent(&self, case: &Case, expected: &Signature) -> Option<Outcome> {
+        if let Some(silence) = self.silences.get(&case.node) {
+            if let Some(seen) = by_product(silence) {
+                return Some(Outcome::Red(Reason::SkipFromProduct, vec![seen]));
+            }
+            let seen = Signature::skipped(&silence.reason);
+            // Only the same silence stands for the cases that base does not show either.
+            return Some(if seen == *expected {
+                Outcome::Skipped(seen)
+            } else {
+                Outcome::Missing
+            });
+        }
+        let file = case.file.as_ref()?;
+        let speaks = if case.qualname.is_empty() {
+            self.speaking_files.contains(file)
+        } else {
+            self.speaking.contains(&(file, case.qualname.as_str()))
+        };
+        (!speaks).then(|| self.absent(case))
+    }
+
+    fn unread(&self, case: &Case) -> Option<Outcome> {
+        let file = case.file.as_ref()?;
+        (!self.speaking_files.contains(file)).then(|| self.absent(case))
+    }
+
+    /// The silence that the case is gone in: its file's, or its function's empty set.
+    pub(super) fn covering(&self, case: &Case) -> Option<&'a Silence> {
+        let file = case.file.as_ref()?;
+        let whole = self
+            .facts
+            .silences
+            .iter()
+            .find(|s| s.node.as_str() == file.as_str());
+        whole.or_else(|| self.empty_sets.get(&(file, case.qualname.clone())).copied())
+    }
+
+    pub(super) fn error(&self, case: &Case) -> Option<&'a CollectionError> {
+        self.errors.get(case.file.as_ref()?).copied()
+    }
+
+    pub(super) fn phases(&self, node: &NodeId) -> impl Iterator<Item = &'a Phase> {
+        self.records
+            .get(node)
+            .into_iter()
+            .flatten()
+            .flat_map(|record| &record.phases)
+    }
+
+    /// The attempt got as far as this case.
+    pub(super) fn reached(&self, node: &NodeId) -> bool {
+        self.records.contains_key(node)
+    }
+}
