@@ -279,7 +279,7 @@ fn path_part() -> impl Strategy<Value = String> {
 }
 
 fn policies() -> impl Strategy<Value = Policy> {
-    let env = vec("[A-Z]{1,3}_[A-Z0-9]{1,4}X", 0..3);
+    let env = vec("APP[A-Z]{0,3}_[A-Z0-9]{1,4}X", 0..3);
     let marks = vec("[a-zé_]{3,8}", 0..3);
     let nodes = vec("[ -~é\u{7f}\u{1}]{1,20}", 0..4);
     let shapes = (
