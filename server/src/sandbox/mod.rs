@@ -3,6 +3,19 @@
 //! Never judges, never reads a repository, never sees a key. What the candidate causes is a fact; what the engine causes
 //! is `SandboxError`. Only `docker` says "container".
 
+mod conversation;
+pub mod docker;
+pub mod fake;
+mod frames;
+mod gather;
+mod messages;
+mod owned;
+mod seals;
+mod turns;
+mod uids;
+
+pub use seals::{MarksInMemory, SealMarks};
+
 use std::io::Read;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

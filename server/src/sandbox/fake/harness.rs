@@ -1,0 +1,456 @@
+//! The other end of the conversation, played from scripts: orders come in, messages go out, as a harness would send them.
+
+use super::super::frames::{self, Decoder, Frame};
+use super::dialect::{self, Act, Import, Mark, Script, Test};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, DuplexStream};
+use tokio::sync::mpsc;
+use tribunal_core::outcome::{ExceptionText, When};
+
+/// The files of a tree, by path.
+pub(super) type Files = HashMap<String, Vec<u8>>;
+/// What the harness says, in chunks.
+pub(super) type Said = mpsc::Sender<Result<Bytes, std::io::Error>>;
+
+const TAG: &str = "cp313";
+
+/// The other side is gone, or has asked for something that is not in the protocol.
+pub(super) enum Over {
+    Left,
+    Trouble(String),
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Order {
+    Configure(Configure),
+    SrcEnd,
+    Attempt(Attempt),
+    Digests { files: Vec<String> },
+    Bye,
+}
+
+#[derive(Deserialize)]
+struct Configure {
+    policy: Policy,
+    files: Vec<String>,
+    starts: Vec<Start>,
+    uid_base: u32,
+    uid_count: u32,
+    src_size: usize,
+}
+
+#[derive(Deserialize)]
+struct Policy {
+    attempt_timeout_ms: u64,
+    case_timeout_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    hash_seed: u32,
+}
+
+#[derive(Deserialize)]
+struct Attempt {
+    attempt: u32,
+    start: usize,
+    mode: String,
+    only: Option<Vec<String>>,
+    collect_only: bool,
+}
+
+/// Play a harness over the sealed tree until the server says bye or goes away.
+pub(super) async fn play(tree: Arc<Files>, orders: DuplexStream, said: Said) {
+    let mut harness = Harness {
+        tree,
+        src: Files::new(),
+        orders,
+        decoder: Decoder::default(),
+        said,
+        configured: None,
+    };
+    if let Err(Over::Trouble(message)) = harness.serve().await {
+        let trouble = json!({ "type": "trouble", "code": "bad-order", "message": message });
+        let _gone = harness.say(&trouble).await;
+    }
+}
+
+struct Harness {
+    tree: Arc<Files>,
+    src: Files,
+    orders: DuplexStream,
+    decoder: Decoder,
+    said: Said,
+    configured: Option<Configure>,
+}
+
+/// How an attempt ends before its session does.
+struct Cut {
+    end: &'static str,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+}
+
+/// Phases of a case, and the cut that ended it, if one did.
+struct Played {
+    phases: Vec<Value>,
+    cut: Option<Cut>,
+}
+
+impl Harness {
+    async fn serve(&mut self) -> Result<(), Over> {
+        let ready = json!({ "type": "ready", "protocol": 1, "python": "3.13.0", "tag": TAG, "pytest": "9", "hypothesis": "6" });
+        self.say(&ready).await?;
+        loop {
+            match self.hear().await? {
+                Order::Configure(configure) => self.configure(configure).await?,
+                Order::Attempt(attempt) => self.attempt(&attempt).await?,
+                Order::Digests { files } => self.digests(&files).await?,
+                Order::SrcEnd => return Err(Over::Trouble("src-end without src".to_owned())),
+                Order::Bye => return Ok(()),
+            }
+        }
+    }
+
+    async fn configure(&mut self, configure: Configure) -> Result<(), Over> {
+        let mut tar = Vec::with_capacity(configure.src_size);
+        loop {
+            match self.frame().await? {
+                Frame::Tar(piece) => tar.extend_from_slice(&piece),
+                Frame::Json(body) => match order(&body)? {
+                    Order::SrcEnd => break,
+                    Order::Configure(_)
+                    | Order::Attempt(_)
+                    | Order::Digests { .. }
+                    | Order::Bye => {
+                        return Err(Over::Trouble("an order inside the src tar".to_owned()));
+                    }
+                },
+            }
+        }
+        if tar.len() != configure.src_size {
+            return Err(Over::Trouble("the src tar is not as announced".to_owned()));
+        }
+        self.src = files_of(tar.as_slice()).map_err(|error| Over::Trouble(error.to_string()))?;
+        let starts = configure.starts.len();
+        self.configured = Some(configure);
+        self.say(&json!({ "type": "configured", "starts": starts }))
+            .await
+    }
+
+    async fn digests(&mut self, files: &[String]) -> Result<(), Over> {
+        let mut functions = serde_json::Map::new();
+        let mut errors = serde_json::Map::new();
+        for file in files {
+            match self.script(file) {
+                Ok(script) => {
+                    for test in script.tests {
+                        let digest = tribunal_core::id::Digest::of(test.body.as_bytes());
+                        let forms = json!({ "v2": format!("v2:{TAG}:{}", digest.hex()), "short": &digest.hex()[..16] });
+                        functions.insert(format!("{file}::{}", test.qualname), forms);
+                    }
+                }
+                Err(Over::Trouble(message)) => {
+                    errors.insert(file.clone(), Value::String(message));
+                }
+                Err(left) => return Err(left),
+            }
+        }
+        self.say(
+            &json!({ "type": "digests", "tag": TAG, "functions": functions, "errors": errors }),
+        )
+        .await
+    }
+
+    async fn attempt(&mut self, attempt: &Attempt) -> Result<(), Over> {
+        let configured = self
+            .configured
+            .as_ref()
+            .ok_or_else(|| Over::Trouble("an attempt before configure".to_owned()))?;
+        let files = configured.files.clone();
+        let limit = Duration::from_millis(configured.policy.attempt_timeout_ms);
+        let uid = configured.uid_base + attempt.attempt % configured.uid_count;
+        let began = Instant::now();
+        let mut plan = Vec::new();
+        let (mut cases, mut errors, mut skips) = (Vec::new(), Vec::new(), Vec::new());
+        for file in &files {
+            let script = self.script(file)?;
+            match script.import {
+                Import::Works => {}
+                Import::Skips(reason) => {
+                    skips.push(
+                        json!({ "node": file, "file": file, "reason": reason, "by": "sealed" }),
+                    );
+                    continue;
+                }
+                Import::Fails(exception) => {
+                    errors.push(json!({ "file": file, "exception": exception }));
+                    continue;
+                }
+            }
+            for test in script.tests {
+                for node in nodes(file, &test) {
+                    match node {
+                        Node::Case(node) if wanted(attempt, &node) => {
+                            let marks: Vec<&str> = match test.mark {
+                                Some(Mark::Skip(_)) => vec!["skip"],
+                                Some(Mark::Xfail(_)) => vec!["xfail"],
+                                None => Vec::new(),
+                            };
+                            cases.push(json!({ "node": node, "file": file, "qualname": test.qualname, "marks": marks }));
+                            plan.push((node, test.clone()));
+                        }
+                        Node::Case(_) => {}
+                        Node::EmptySet(node) => skips.push(json!({
+                            "node": node, "file": file, "reason": "got empty parameter set", "by": "sealed"
+                        })),
+                    }
+                }
+            }
+        }
+        self.say(&json!({
+            "type": "collected", "attempt": attempt.attempt, "cases": cases, "errors": errors, "skips": skips, "more": false
+        }))
+        .await?;
+        let mut cut = None;
+        let mut running = None;
+        if !attempt.collect_only {
+            for (node, test) in plan {
+                let left = limit.saturating_sub(began.elapsed());
+                let played = match tokio::time::timeout(left, self.play(attempt, &test)).await {
+                    Ok(played) => played,
+                    Err(_) => Played {
+                        phases: vec![passed(When::Setup), unreported(When::Call)],
+                        cut: Some(Cut {
+                            end: "attempt-timeout",
+                            exit_code: None,
+                            signal: None,
+                        }),
+                    },
+                };
+                self.say(&json!({ "type": "case", "attempt": attempt.attempt, "node": node, "phases": played.phases }))
+                    .await?;
+                if let Some(how) = played.cut {
+                    running = Some(node);
+                    cut = Some(how);
+                    break;
+                }
+            }
+        }
+        let cut = cut.unwrap_or(Cut {
+            end: "finished",
+            exit_code: Some(0),
+            signal: None,
+        });
+        let phase = running.as_ref().map(|_| When::Call);
+        let wall = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.say(&json!({
+            "type": "attempt-end", "attempt": attempt.attempt, "end": cut.end, "exit_code": cut.exit_code,
+            "signal": cut.signal, "running": running, "phase": phase, "wall_ms": wall, "cpu_ms": wall,
+            "run_delay_ms": 0, "oom_kills": u32::from(cut.end == "out-of-memory"), "output_bytes": 0,
+            "start": attempt.start, "uid": uid
+        }))
+        .await
+    }
+
+    /// One case: what its script says, as phases.
+    async fn play(&self, attempt: &Attempt, test: &Test) -> Played {
+        let silenced = attempt.mode == "silenced";
+        let mark = test.mark.as_ref().filter(|_| silenced);
+        if let Some(Mark::Skip(reason)) = mark {
+            return whole(vec![skipped(When::Setup, reason), passed(When::Teardown)]);
+        }
+        let mut call = passed(When::Call);
+        let mut teardown = passed(When::Teardown);
+        let mut output = String::new();
+        let mut failed: Option<ExceptionText> = None;
+        for act in &test.acts {
+            match act {
+                Act::Pass => {}
+                Act::Fail(When::Setup, exception) => {
+                    return whole(vec![failure(When::Setup, exception), teardown]);
+                }
+                Act::Fail(When::Call, exception) => failed = Some(exception.clone()),
+                Act::Fail(When::Teardown, exception) => {
+                    teardown = failure(When::Teardown, exception)
+                }
+                Act::Skip(reason) if silenced => call = skipped(When::Call, reason),
+                Act::Skip(reason) => {
+                    failed = Some(ExceptionText {
+                        kind: "Skipped".to_owned(),
+                        message: reason.clone(),
+                        traceback: String::new(),
+                    });
+                }
+                Act::Print(text) => {
+                    output.push_str(text);
+                    output.push('\n');
+                }
+                Act::NeedHashSeed(seed, exception) => {
+                    if self.hash_seed(attempt.start) != Some(*seed) {
+                        failed = Some(exception.clone());
+                    }
+                }
+                Act::NeedText(path, text, exception) => {
+                    let there = self.src.get(path).or_else(|| self.tree.get(path));
+                    if !there.is_some_and(|bytes| String::from_utf8_lossy(bytes).contains(text)) {
+                        failed = Some(exception.clone());
+                    }
+                }
+                Act::Take(ms) => tokio::time::sleep(Duration::from_millis(*ms)).await,
+                Act::NeverEnd => {
+                    let limit = self
+                        .configured
+                        .as_ref()
+                        .map_or(0, |c| c.policy.case_timeout_ms);
+                    tokio::time::sleep(Duration::from_millis(limit)).await;
+                    return broken("case-timeout", None, None);
+                }
+                Act::Exit(code) => return broken("exited", Some(*code), None),
+                Act::Signal(signal) => return broken("killed", None, Some(*signal)),
+                Act::EatMemory => return broken("out-of-memory", None, Some(9)),
+                Act::Flood => return broken("output-limit", None, None),
+            }
+        }
+        match (mark, failed) {
+            (Some(Mark::Xfail(reason)), Some(exception)) => {
+                call = json!({
+                    "when": "call", "outcome": "skipped", "xfail": reason, "xpassed": false, "by": "sealed",
+                    "exception": exception
+                });
+            }
+            (Some(Mark::Xfail(reason)), None) => {
+                call = json!({ "when": "call", "outcome": "passed", "xfail": reason, "xpassed": true, "by": "runner" });
+            }
+            (_, Some(exception)) => call = failure(When::Call, &exception),
+            (_, None) => {}
+        }
+        if let Some(fields) = call.as_object_mut() {
+            fields.insert("output".to_owned(), Value::String(output));
+        }
+        whole(vec![passed(When::Setup), call, teardown])
+    }
+
+    fn hash_seed(&self, start: usize) -> Option<u32> {
+        let starts = &self.configured.as_ref()?.starts;
+        starts.get(start).map(|start| start.hash_seed)
+    }
+
+    fn script(&self, file: &str) -> Result<Script, Over> {
+        let bytes = self
+            .tree
+            .get(file)
+            .ok_or_else(|| Over::Trouble(format!("{file} is not in the tree")))?;
+        dialect::read(&String::from_utf8_lossy(bytes))
+            .map_err(|error| Over::Trouble(format!("{file}: {error}")))
+    }
+
+    async fn hear(&mut self) -> Result<Order, Over> {
+        match self.frame().await? {
+            Frame::Json(body) => order(&body),
+            Frame::Tar(_) => Err(Over::Trouble("a tar frame outside the src".to_owned())),
+        }
+    }
+
+    async fn frame(&mut self) -> Result<Frame, Over> {
+        loop {
+            match self.decoder.next() {
+                Ok(Some(frame)) => return Ok(frame),
+                Ok(None) => {}
+                Err(error) => return Err(Over::Trouble(error.to_string())),
+            }
+            let mut chunk = [0u8; 16 << 10];
+            match self.orders.read(&mut chunk).await {
+                Ok(0) | Err(_) => return Err(Over::Left),
+                Ok(length) => self.decoder.push(&chunk[..length]),
+            }
+        }
+    }
+
+    async fn say(&self, message: &Value) -> Result<(), Over> {
+        let frame = frames::json(message).map_err(|error| Over::Trouble(error.to_string()))?;
+        self.said.send(Ok(frame)).await.map_err(|_| Over::Left)
+    }
+}
+
+enum Node {
+    Case(String),
+    EmptySet(String),
+}
+
+fn nodes(file: &str, test: &Test) -> Vec<Node> {
+    let name = format!("{file}::{}", test.qualname.replace('.', "::"));
+    match &test.parameters {
+        None => vec![Node::Case(name)],
+        Some(ids) if ids.is_empty() => vec![Node::EmptySet(format!("{name}[NOTSET]"))],
+        Some(ids) => ids
+            .iter()
+            .map(|id| Node::Case(format!("{name}[{id}]")))
+            .collect(),
+    }
+}
+
+fn wanted(attempt: &Attempt, node: &str) -> bool {
+    attempt
+        .only
+        .as_ref()
+        .is_none_or(|only| only.iter().any(|wanted| wanted == node))
+}
+
+fn order(body: &[u8]) -> Result<Order, Over> {
+    serde_json::from_slice(body).map_err(|error| Over::Trouble(error.to_string()))
+}
+
+fn whole(phases: Vec<Value>) -> Played {
+    Played { phases, cut: None }
+}
+
+fn broken(end: &'static str, exit_code: Option<i32>, signal: Option<i32>) -> Played {
+    Played {
+        phases: vec![passed(When::Setup), unreported(When::Call)],
+        cut: Some(Cut {
+            end,
+            exit_code,
+            signal,
+        }),
+    }
+}
+
+fn passed(when: When) -> Value {
+    json!({ "when": when, "outcome": "passed", "duration_ms": 0.1 })
+}
+
+fn unreported(when: When) -> Value {
+    json!({ "when": when, "outcome": "failed", "reported": false })
+}
+
+fn skipped(when: When, reason: &str) -> Value {
+    json!({ "when": when, "outcome": "skipped", "skip_reason": reason, "by": "sealed" })
+}
+
+fn failure(when: When, exception: &ExceptionText) -> Value {
+    json!({ "when": when, "outcome": "failed", "exception": exception, "by": "sealed" })
+}
+
+/// The regular files of a tar.
+pub(super) fn files_of(tar: impl std::io::Read) -> std::io::Result<Files> {
+    let mut files = Files::new();
+    for entry in tar::Archive::new(tar).entries()? {
+        let mut entry = entry?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let path = entry.path()?.to_string_lossy().into_owned();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes)?;
+        files.insert(path, bytes);
+    }
+    Ok(files)
+}

@@ -1,0 +1,278 @@
+//! What frames say: orders as they are written, messages as they are read. `images/python/PROTOCOL.md` is the contract.
+//!
+//! Ids arrive as plain text here: whether a text is a node id is for `gather` to say, because a bad one is the attempt's
+//! doing and a bad frame is ours.
+
+use super::{AttemptOrder, Extent, RunOrder, SilenceMode};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tribunal_core::id::{NodeId, RepoPath, Seed};
+use tribunal_core::outcome::{End, ExceptionText, Phase, Raiser, When};
+
+/// The version of the conversation that this server speaks.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// Server to harness.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub(crate) enum Order<'a> {
+    Configure(Box<Configure<'a>>),
+    SrcEnd,
+    Attempt(Attempt<'a>),
+    Digests { files: &'a [RepoPath] },
+    Bye,
+}
+
+/// What holds for the whole room.
+#[derive(Debug, Serialize)]
+pub(crate) struct Configure<'a> {
+    policy: RoomPolicy<'a>,
+    files: &'a [RepoPath],
+    starts: Vec<Start>,
+    uid_base: u32,
+    uid_count: u32,
+    src_size: usize,
+    clock: &'a str,
+    seed: Seed,
+}
+
+#[derive(Debug, Serialize)]
+struct Start {
+    hash_seed: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct RoomPolicy<'a> {
+    src_roots: &'a [String],
+    sealed_roots: &'a [String],
+    pythonpath: &'a [String],
+    timezone: &'a str,
+    seed_env: &'a [String],
+    attempt_timeout_ms: u64,
+    case_timeout_ms: u64,
+    output_bytes: u64,
+    tmp_exec: bool,
+    preload: &'a str,
+    forbid_marks: &'a [String],
+    cpus: u32,
+    memory_bytes: u64,
+}
+
+impl<'a> Configure<'a> {
+    /// The room's part of a run order, with the uids it may use.
+    pub(crate) fn of(order: &'a RunOrder, uid_base: u32, uid_count: u32) -> Self {
+        let policy = &order.policy;
+        Self {
+            policy: RoomPolicy {
+                src_roots: &policy.paths.src,
+                sealed_roots: &policy.paths.sealed,
+                pythonpath: &policy.runner.pythonpath,
+                timezone: &policy.pins.timezone,
+                seed_env: &policy.pins.seed_env,
+                attempt_timeout_ms: policy.runs.attempt_timeout_ms,
+                case_timeout_ms: policy.runs.case_timeout_ms,
+                output_bytes: policy.limits.output,
+                tmp_exec: policy.limits.tmp_exec,
+                preload: &policy.runner.preload,
+                forbid_marks: &policy.runs.forbid_marks,
+                cpus: policy.limits.cpus,
+                memory_bytes: policy.limits.memory,
+            },
+            files: &order.files,
+            starts: order
+                .starts
+                .iter()
+                .map(|&hash_seed| Start { hash_seed })
+                .collect(),
+            uid_base,
+            uid_count,
+            src_size: order.src_tar.len(),
+            clock: &policy.pins.clock,
+            seed: policy.pins.seed,
+        }
+    }
+}
+
+/// One attempt to make.
+#[derive(Debug, Serialize)]
+pub(crate) struct Attempt<'a> {
+    attempt: u32,
+    start: u32,
+    clock: &'a str,
+    seed: Seed,
+    source_date_epoch: i64,
+    mode: &'static str,
+    only: Option<&'a [NodeId]>,
+    collect_only: bool,
+}
+
+impl<'a> Attempt<'a> {
+    /// `number` counts the attempts of a room, repeated ones too: each has a uid of its own.
+    pub(crate) fn of(order: &'a AttemptOrder, number: u32) -> Self {
+        Self {
+            attempt: number,
+            start: order.start,
+            clock: &order.pins.clock,
+            seed: order.pins.seed,
+            source_date_epoch: order.pins.source_date_epoch,
+            mode: match order.silence {
+                SilenceMode::Silenced => "silenced",
+                SilenceMode::Unsilenced => "unsilenced",
+            },
+            only: order.only.as_deref(),
+            collect_only: match order.extent {
+                Extent::Collect => true,
+                Extent::Run => false,
+            },
+        }
+    }
+}
+
+/// Harness to server.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub(crate) enum Message {
+    Ready(Ready),
+    Configured { starts: usize },
+    Collected(Collected),
+    Case(Case),
+    AttemptEnd(Box<Ended>),
+    Digests(Digests),
+    Trouble(Trouble),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) protocol: u32,
+    pub(crate) python: String,
+    pub(crate) tag: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Collected {
+    pub(crate) attempt: u32,
+    pub(crate) cases: Vec<RawCase>,
+    pub(crate) errors: Vec<RawError>,
+    pub(crate) skips: Vec<RawSilence>,
+    pub(crate) more: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawCase {
+    pub(crate) node: String,
+    pub(crate) file: String,
+    pub(crate) qualname: String,
+    pub(crate) marks: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawError {
+    pub(crate) file: String,
+    pub(crate) exception: ExceptionText,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawSilence {
+    pub(crate) node: String,
+    pub(crate) file: String,
+    pub(crate) reason: String,
+    pub(crate) by: Raiser,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Case {
+    pub(crate) attempt: u32,
+    pub(crate) node: String,
+    pub(crate) phases: Vec<Phase>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) attempt: u32,
+    pub(crate) end: End,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) running: Option<String>,
+    pub(crate) phase: Option<When>,
+    #[serde(deserialize_with = "whole_millis")]
+    pub(crate) wall_ms: u64,
+    #[serde(deserialize_with = "whole_millis")]
+    pub(crate) cpu_ms: u64,
+    #[serde(deserialize_with = "whole_millis")]
+    pub(crate) run_delay_ms: u64,
+    pub(crate) oom_kills: u64,
+    pub(crate) output_bytes: u64,
+    pub(crate) start: u32,
+    pub(crate) uid: u32,
+}
+
+/// A time may come with a fraction; facts hold whole milliseconds. What is negative or no number is refused.
+fn whole_millis<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let millis = f64::deserialize(from)?;
+    if millis.is_finite() && millis >= 0.0 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and saturates"
+        )]
+        Ok(millis.round() as u64)
+    } else {
+        Err(serde::de::Error::custom("not a time"))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Digests {
+    pub(crate) tag: String,
+    pub(crate) functions: BTreeMap<String, TwoForms>,
+    pub(crate) errors: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct TwoForms {
+    pub(crate) v2: String,
+    pub(crate) short: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Trouble {
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
+/// Why a frame is not a message.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// A frame that PID 1 got wrong: our trouble.
+    Frame(String),
+    /// A frame whose outside is right and whose content, which comes from the attempt, is not.
+    Record {
+        /// The attempt it is about.
+        attempt: u32,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// Read a message.
+pub(crate) fn read(body: &[u8]) -> Result<Message, Unreadable> {
+    let why = match serde_json::from_slice(body) {
+        Ok(message) => return Ok(message),
+        Err(error) => error.to_string(),
+    };
+    // Only now, on the rare bad frame, look whether its outside holds.
+    #[derive(Deserialize)]
+    struct Outside {
+        r#type: String,
+        attempt: u32,
+    }
+    match serde_json::from_slice::<Outside>(body) {
+        Ok(outside) if matches!(outside.r#type.as_str(), "collected" | "case") => {
+            Err(Unreadable::Record {
+                attempt: outside.attempt,
+                why,
+            })
+        }
+        Ok(_) | Err(_) => Err(Unreadable::Frame(why)),
+    }
+}
