@@ -13,6 +13,7 @@ pub mod binaries;
 pub mod case;
 pub mod client;
 pub mod repo;
+pub mod sandbox;
 pub mod server;
 
 pub use case::Case;

@@ -1,0 +1,148 @@
+//! The suite's view of rooms in a Docker Engine: the same engine, asked past the sandbox.
+
+use super::Subject;
+use anyhow::Context as _;
+use bollard::Docker;
+use bollard::query_parameters::{
+    KillContainerOptionsBuilder, ListContainersOptionsBuilder, ListVolumesOptionsBuilder,
+    RemoveContainerOptionsBuilder, RemoveVolumeOptions,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tribunal_server::sandbox::docker::{DockerOptions, DockerSandbox};
+use tribunal_server::sandbox::{MarksInMemory, Sandbox};
+
+/// A sandbox with an instance name of its own; what it leaves behind is removed and is a failure.
+pub struct Engine {
+    /// The sandbox under test.
+    pub sandbox: DockerSandbox,
+    /// Its name in the engine.
+    pub instance: String,
+    /// The engine itself.
+    pub docker: Docker,
+    image: String,
+}
+
+impl Engine {
+    /// Rooms of the runner image that the environment names or the default one.
+    ///
+    /// # Errors
+    ///
+    /// When there is no engine.
+    pub async fn new() -> anyhow::Result<Self> {
+        let mut random = [0u8; 6];
+        getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("{error}"))?;
+        Self::named(format!("test{}", hex::encode(random))).await
+    }
+
+    /// The same, as a server that was there before.
+    ///
+    /// # Errors
+    ///
+    /// When there is no engine.
+    pub async fn named(instance: String) -> anyhow::Result<Self> {
+        let docker = Docker::connect_with_unix_defaults()
+            .context("no engine")?
+            .negotiate_version()
+            .await
+            .context("no engine")?;
+        let tag = std::env::var("TRIBUNAL_TEST_IMAGE")
+            .unwrap_or_else(|_| "tribunal/python:3.13".to_owned());
+        let image = docker
+            .inspect_image(&tag)
+            .await
+            .with_context(|| format!("{tag} is not there: run `make image`"))?
+            .id
+            .context("an image without an id")?;
+        let sandbox = DockerSandbox::new(DockerOptions {
+            host: None,
+            instance: instance.clone(),
+            marks: Arc::new(MarksInMemory::default()),
+        })?;
+        Ok(Self {
+            sandbox,
+            instance,
+            docker,
+            image,
+        })
+    }
+
+    fn filter(&self) -> HashMap<String, Vec<String>> {
+        HashMap::from([(
+            "label".to_owned(),
+            vec![format!("tribunal.instance={}", self.instance)],
+        )])
+    }
+
+    /// Names of its containers, running or not.
+    ///
+    /// # Errors
+    ///
+    /// When the engine does not answer.
+    pub async fn containers(&self) -> anyhow::Result<Vec<String>> {
+        let options = ListContainersOptionsBuilder::new()
+            .all(true)
+            .filters(&self.filter())
+            .build();
+        let listed = self.docker.list_containers(Some(options)).await?;
+        Ok(listed.into_iter().filter_map(|found| found.id).collect())
+    }
+
+    /// Names of its volumes.
+    ///
+    /// # Errors
+    ///
+    /// When the engine does not answer.
+    pub async fn volumes(&self) -> anyhow::Result<Vec<String>> {
+        let options = ListVolumesOptionsBuilder::new()
+            .filters(&self.filter())
+            .build();
+        let listed = self.docker.list_volumes(Some(options)).await?;
+        let volumes = listed.volumes.unwrap_or_default();
+        Ok(volumes.into_iter().map(|volume| volume.name).collect())
+    }
+
+    /// Remove everything of this instance, whatever the test came to.
+    ///
+    /// # Errors
+    ///
+    /// When the engine does not answer.
+    pub async fn clean(&self) -> anyhow::Result<()> {
+        for name in self.containers().await? {
+            let options = RemoveContainerOptionsBuilder::new().force(true).build();
+            self.docker.remove_container(&name, Some(options)).await?;
+        }
+        for name in self.volumes().await? {
+            self.docker
+                .remove_volume(&name, None::<RemoveVolumeOptions>)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl Subject for Engine {
+    fn sandbox(&self) -> Arc<dyn Sandbox> {
+        Arc::new(self.sandbox.clone())
+    }
+    fn image(&self) -> String {
+        self.image.clone()
+    }
+    async fn rooms(&self) -> anyhow::Result<usize> {
+        Ok(self.containers().await?.len())
+    }
+    async fn trees(&self) -> anyhow::Result<usize> {
+        Ok(self.volumes().await?.len())
+    }
+    async fn kill_rooms(&self) -> anyhow::Result<()> {
+        for name in self.containers().await? {
+            let options = KillContainerOptionsBuilder::new().signal("KILL").build();
+            self.docker.kill_container(&name, Some(options)).await?;
+        }
+        Ok(())
+    }
+    async fn drain(&self) {
+        self.sandbox.drain().await;
+    }
+}

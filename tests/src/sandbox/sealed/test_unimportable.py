@@ -1,0 +1,4 @@
+"""A file that cannot be imported."""
+
+#: module fails ZeroDivisionError: on import
+raise ZeroDivisionError("on import")
