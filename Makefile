@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo verify test test-rust test-python check fmt bench image-repro long
+.PHONY: help bootstrap build image demo verify test test-rust test-python check fmt reasons bench image-repro long
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ check: ## formatting, lints, licences
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	deploy/ruff.sh
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "cargo-deny is not installed: licences and bans are not checked here"; fi
+
+reasons: ## docs/REASONS.md from the codes
+	cargo run -q --locked -p tribunal-core --example reasons > docs/REASONS.md.new && mv docs/REASONS.md.new docs/REASONS.md
 
 fmt: ## format Rust and Python
 	cargo fmt --all

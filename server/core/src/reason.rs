@@ -3,6 +3,12 @@
 //! Agents and CI key on the code, never on prose. A code is added here, in the report's schema and in the docs
 //! together; none is renamed.
 
+mod columns;
+mod page;
+
+pub use columns::Column;
+pub use page::page;
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -57,7 +63,7 @@ codes! {
         OracleChangeNeedsMaintainer = "oracle-change-needs-maintainer": "Only a maintainer's token may score a change of the oracle.",
         ManifestDrift = "manifest-drift": "The manifest is not the sorted list of sealed test files; run `tribunal manifest --write` and have a maintainer land it.",
         LfsPointer = "lfs-pointer": "A file holds a Git LFS pointer, its content is not here; commit the content itself.",
-        CassetteDrift = "cassette-drift": "A cassette's hash changed without a ledger entry and a note that explain it.",
+        CassetteDrift = "cassette-drift": "A cassette's hash changed without a ledger entry and a note that explain it; restore it, or note which pin moved and why.",
         CassettePinLost = "cassette-pin-lost": "A recorded pin or cassette disappeared; restore it.",
         CassetteUnaccepted = "cassette-unaccepted": "The ledger entry is not accepted by a signer that base allows; run `tribunal cassette accept`.",
         CassetteSecret = "cassette-secret": "A cassette holds a credential; redact it and record again.",
@@ -75,13 +81,13 @@ codes! {
         CaseFailed = "case-failed": "A sealed case fails; mend the product code.",
         CaseError = "case-error": "A sealed case fails in its set-up or tear-down; mend the product code it calls.",
         MissingCase = "missing-case": "A case that base has was not reported; the product must not make it disappear.",
-        ExtraCase = "extra-case": "A case appeared that base does not have.",
+        ExtraCase = "extra-case": "A case appeared that base does not have; it must come from a sealed function of base, and pass.",
         SkipFromProduct = "skip-from-product": "Product code raised a skip or xfail; remove it.",
         CassetteGap = "cassette-gap": "The outcome differed between attempts; pin what it reads in a cassette, or give it a human-owned property with the fixed seed.",
         CassetteMiss = "cassette-miss": "A case asked for something that its cassette does not answer; record it.",
         HeldOutPins = "held-out-pins": "A case fails under pins that were not announced; the code must hold for any seed and clock.",
-        Timeout = "timeout": "A case or attempt ran out of its time.",
-        OutOfMemory = "out-of-memory": "An attempt hit its memory limit.",
+        Timeout = "timeout": "A case or attempt ran out of its time; find where the code hangs, or make it faster.",
+        OutOfMemory = "out-of-memory": "An attempt hit its memory limit; use less memory.",
         OutputLimit = "output-limit": "A case printed more than is allowed; print less.",
         ProcessExit = "process-exit": "The test process ended before its work was done; product code must not exit it.",
         CollectionError = "collection-error": "A sealed file could not be imported; see the exception.",
@@ -91,7 +97,7 @@ codes! {
         LeaseDigestMismatch = "lease-digest-mismatch": "The leased test changed since the lease was written; a maintainer renews it with `tribunal lease new`.",
         LeaseExpired = "lease-expired": "The lease has expired; mend the test or have a maintainer renew the lease.",
         LeaseSignatureMissing = "lease-signature-missing": "The lease names no failure signature; add the failure that it covers.",
-        LeaseSignatureMismatch = "lease-signature-mismatch": "The leased case fails in another way than its lease says.",
+        LeaseSignatureMismatch = "lease-signature-mismatch": "The leased case fails in another way than its lease says; mend it, or have a maintainer renew the lease.",
         LeaseFileInvalid = "lease-file-invalid": "The lease file does not parse; mend the place that is named.",
         ForbiddenMark = "forbidden-mark": "A touched test gained a mark that silences it; remove the mark.",
         MergeLaneRed = "merge-lane-red": "A touched test fails in every attempt; mend it or the product.",
@@ -99,15 +105,15 @@ codes! {
         LeaseNotNeeded = "lease-not-needed": "The leased case passed every time; the lease can go.",
         LeaseUnused = "lease-unused": "A lease matches no case; remove it.",
         WeakLeaseDigest = "weak-lease-digest": "The lease uses the short digest, which ignores constants; renew it with `tribunal lease new`.",
-        LeaseExpiresSoon = "lease-expires-soon": "A lease that this score uses expires within a week.",
+        LeaseExpiresSoon = "lease-expires-soon": "A lease that this score uses expires within a week; mend the test or have a maintainer renew it.",
         OverPinned = "over-pinned": "A recorded pin is never read; drop it with a note.",
-        HeadBehindBase = "head-behind-base": "Base has moved on since this branch began; the merge of both was scored.",
+        HeadBehindBase = "head-behind-base": "Base has moved on since this branch began; the merge of both was scored; rebase to see it for yourself.",
         UnscoredChange = "unscored-change": "The patch changes paths that are not scored; a person must look at them.",
-        ThinEvidence = "thin-evidence": "So few attempts say little about a rare flake.",
+        ThinEvidence = "thin-evidence": "So few attempts say little about a rare flake; raise `reruns` where that matters.",
         PinSensitive = "pin-sensitive": "The case fails under other pins on base too; list it under pin_sensitive or mend the test.",
         StaleBase = "stale-base": "Base is not the protected tip any more; score again on the tip.",
-        TestRemoved = "test-removed": "A touched file lost cases that base has.",
-        OracleWeak = "oracle-weak": "Planted bugs went unnoticed by the sealed tests.",
+        TestRemoved = "test-removed": "A touched file lost cases that base has; see that this was meant.",
+        OracleWeak = "oracle-weak": "Planted bugs went unnoticed by the sealed tests; add cases that notice them.",
     }
 }
 
@@ -118,7 +124,7 @@ codes! {
         UnknownCommit = "unknown-commit": "Send the commit with UploadCommits first, or check the id.",
         NotACommit = "not-a-commit": "Give the id of a commit, not of a tag, tree or blob (`git rev-parse REV^{commit}`).",
         ShortSha = "short-sha": "Give the full 40 or 64 hex digits (`git rev-parse REV`).",
-        BaseNotProtected = "base-not-protected": "Base must be a commit of the protected branch's history.",
+        BaseNotProtected = "base-not-protected": "Name a base in the protected branch's history, or none at all.",
         NoMergeBase = "no-merge-base": "Head shares no history with base; rebase it onto the protected branch.",
         TooLarge = "too-large": "The request is over a limit; make it smaller or ask the operator.",
         BadPath = "bad-path": "Rename the path so that it is portable UTF-8.",
@@ -144,7 +150,7 @@ codes! {
         ImageMissing = "image-missing": "The runner image is not there; the operator runs `tribunal-server image build`.",
         DiskFull = "disk-full": "The server's disk is full; tell the operator.",
         ServerRestarted = "server-restarted": "The server was restarted in the middle; ask again.",
-        Cancelled = "cancelled": "The score was cancelled.",
+        Cancelled = "cancelled": "The score was cancelled; ask again if it is still wanted.",
         Deadline = "deadline": "The machine was too busy to finish in time; ask again.",
         Internal = "internal": "Something broke on the server's side; ask again, and tell the operator the score's name.",
     }
