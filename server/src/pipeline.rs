@@ -1,16 +1,39 @@
-//! One score from request to signed files, one line a room. Refusals come out of `admit`, verdicts and aborts out of `score`.
+//! One score from request to signed files, one line a room.
+//!
+//! [`admit`] walks as far as the plan, inside the caller's own call: a refusal is that call's answer and leaves nothing.
+//! [`score`] does the rest behind the queue: whatever the candidate causes there is a verdict, whatever fails there is
+//! ours and signs nothing. Holds no rule of its own; those stand in `core`.
 
-use crate::repository::Repository;
+mod base;
+mod cases;
+mod deliver;
+mod evidence;
+mod scorer;
+
+pub use base::BaseRun;
+pub use cases::{SealedCase, SealedCases, cases};
+pub use scorer::PipelineScorer;
+
+use crate::clock;
+use crate::overlay;
+use crate::repository::diff::DiffLimits;
+use crate::repository::resolve::resolve;
+use crate::repository::{Objects, Repository, RepositoryError, Viewer};
 use crate::sandbox::Sandbox;
+use crate::sign::Signer;
 use crate::store::{EventKind, Store};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tribunal_core::id::{CommitId, NodeId, RepoName, RepoPath, RequestId, ScoreId};
-use tribunal_core::outcome::FunctionDigest;
-use tribunal_core::plan::{ChangeSet, Plan, ScoredPatch};
-use tribunal_core::reason::{Aborted, AbortedCode, Refused};
-use tribunal_core::request::{Caller, Freshness, ScoreRequest};
+use tribunal_core::classify::classify;
+use tribunal_core::id::ScoreId;
+use tribunal_core::judge;
+use tribunal_core::plan::{Course, Plan, ScoredPatch};
+use tribunal_core::policy::Policy;
+use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
+use tribunal_core::request::{Freshness, ScoreRequest};
+use tribunal_core::statement::Scorer as ScorerName;
 
 /// The rooms a score walks through, each behind its seam.
 #[derive(Clone)]
@@ -19,8 +42,23 @@ pub struct Rooms {
     pub repository: Arc<dyn Repository>,
     /// Sealed rooms.
     pub sandbox: Arc<dyn Sandbox>,
+    /// Who signs now: asked once per score, so that a rotation takes effect with the next one.
+    pub signer: Arc<dyn SigningKey>,
     /// What outlives the process.
     pub store: Arc<dyn Store>,
+    /// The data folder, where images are on record.
+    pub data: PathBuf,
+    /// What statements call this server.
+    pub scorer: ScorerName,
+}
+
+/// Where the present signing key comes from.
+pub trait SigningKey: Send + Sync {
+    /// The key that signs now.
+    ///
+    /// # Errors
+    /// Ours: the key cannot be read.
+    fn current(&self) -> Result<Arc<dyn Signer>, Aborted>;
 }
 
 /// Why there is no verdict.
@@ -34,13 +72,20 @@ pub enum NoVerdict {
     Aborted(#[from] Aborted),
 }
 
+impl From<RepositoryError> for NoVerdict {
+    fn from(error: RepositoryError) -> Self {
+        match error {
+            RepositoryError::Refused(refused) => Self::Refused(refused),
+            RepositoryError::Aborted(aborted) => Self::Aborted(aborted),
+        }
+    }
+}
+
 /// A request that will get its verdicts, or our apology: nothing about it can be refused any more.
-#[derive(Debug)]
 pub struct Admitted {
     plan: Plan,
-    caller: Caller,
+    objects: Arc<dyn Objects>,
     freshness: Freshness,
-    request_id: Option<RequestId>,
 }
 
 impl Admitted {
@@ -52,34 +97,45 @@ impl Admitted {
             Plan::Run(plan) => plan.patch(),
         }
     }
-    /// Whose change set it is.
-    #[must_use]
-    pub fn change_set(&self) -> ChangeSet {
-        self.patch().change_set()
-    }
-    /// Who asked.
-    #[must_use]
-    pub const fn caller(&self) -> &Caller {
-        &self.caller
-    }
-    /// Whether stored attempts may serve.
-    #[must_use]
-    pub const fn freshness(&self) -> Freshness {
-        self.freshness
-    }
-    /// The caller's idempotency key, where one was given.
-    #[must_use]
-    pub const fn request_id(&self) -> Option<&RequestId> {
-        self.request_id.as_ref()
-    }
 }
 
-/// From the request as far as the plan: refresh the mirror, resolve, classify, admit. Takes no container.
+/// From the request as far as the plan: refresh the mirror, resolve, classify, admit. Takes no container. Blocking.
 ///
 /// # Errors
 /// Refused by any room up to the plan, or our own trouble with the mirror.
-pub async fn admit(_rooms: &Rooms, _request: ScoreRequest) -> Result<Admitted, NoVerdict> {
-    Err(Aborted::new(AbortedCode::Internal, "the pipeline is being laid").into())
+pub fn admit(repository: &dyn Repository, request: &ScoreRequest) -> Result<Admitted, NoVerdict> {
+    let viewer = Viewer {
+        token: request.caller().token.clone(),
+        role: request.caller().role,
+    };
+    let resolved = resolve(
+        repository,
+        request.repository(),
+        &viewer,
+        request.head(),
+        request.base(),
+    )?;
+    let policy = match resolved.policy_bytes()? {
+        None => Policy::default(),
+        Some(bytes) => Policy::parse(&bytes)
+            .map_err(|error| Refused::new(RefusedCode::PolicyInvalid, error.to_string()))?,
+    };
+    let patch = resolved.patch(&DiffLimits::default())?;
+    let diff = classify(patch, policy.clone(), viewer.role)?;
+    let plan = match Course::of(diff) {
+        Course::Barred(barred) => {
+            Plan::Decided(Box::new(barred.decide(resolved.base_oracle(&policy)?)))
+        }
+        Course::Open(open) => {
+            let (oracle, src) = resolved.facts(&open)?;
+            open.admit(oracle, src)?
+        }
+    };
+    Ok(Admitted {
+        plan,
+        objects: Arc::clone(resolved.objects()),
+        freshness: request.freshness(),
+    })
 }
 
 /// From the plan to stored, signed verdicts. Sends what happens to `progress`; cancelling ends it within a second or so,
@@ -88,54 +144,52 @@ pub async fn admit(_rooms: &Rooms, _request: ScoreRequest) -> Result<Admitted, N
 /// # Errors
 /// Our own trouble only.
 pub async fn score(
-    _rooms: &Rooms,
-    _id: ScoreId,
-    _admitted: Admitted,
-    _progress: mpsc::Sender<EventKind>,
-    _cancel: CancellationToken,
+    rooms: &Rooms,
+    id: ScoreId,
+    admitted: Admitted,
+    progress: mpsc::Sender<EventKind>,
+    cancel: CancellationToken,
 ) -> Result<(), Aborted> {
-    Err(Aborted::new(
-        AbortedCode::Internal,
-        "the pipeline is being laid",
-    ))
+    let gate = clock::now();
+    match admitted.plan {
+        Plan::Decided(decided) => {
+            let judged = judge::judge_decided(&decided, gate);
+            deliver::publish(rooms, &id, decided.patch(), &judged, None, &progress).await
+        }
+        Plan::Run(plan) => {
+            let (plan, overlay) = off(move || {
+                let overlay = overlay::build(admitted.objects, &plan)?;
+                Ok::<_, Aborted>((plan, overlay))
+            })
+            .await?;
+            let run = evidence::Run {
+                rooms,
+                id: &id,
+                plan: &plan,
+                overlay: &overlay,
+                progress: &progress,
+                cancel: &cancel,
+            };
+            let ground = run.ground().await?;
+            let evidence = run.gather(&ground, admitted.freshness, gate).await?;
+            let judged = judge::judge(&plan, &evidence.of(&ground), gate)
+                .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
+            let ran = deliver::Ran {
+                ground: &ground,
+                evidence: &evidence,
+                overlay: overlay.digest(),
+                files: plan.files(),
+            };
+            deliver::publish(rooms, &id, plan.patch(), &judged, Some(ran), &progress).await
+        }
+    }
 }
 
-/// The sealed cases of a commit, for whoever writes leases.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SealedCases {
-    /// The commit that was read.
-    pub commit: CommitId,
-    /// In manifest order.
-    pub cases: Vec<SealedCase>,
-    /// Sealed files that could not be imported or compiled, with the message. Raw text: escape before showing.
-    pub uncollected: Vec<(RepoPath, String)>,
-}
-
-/// One of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SealedCase {
-    /// The runner's id.
-    pub node: NodeId,
-    /// Its file.
-    pub file: RepoPath,
-    /// What a lease names: file stem, classes, function, dotted.
-    pub qualname: String,
-    /// Its function's digests; `None` where it has no code object.
-    pub digest: Option<FunctionDigest>,
-    /// Names of the marks it carries.
-    pub marks: Vec<String>,
-}
-
-/// Collect a commit's sealed files, on its own src; nothing runs but collection. `None` is the protected tip.
-///
-/// # Errors
-/// Refused as by [`admit`], or our own trouble.
-pub async fn cases(
-    _rooms: &Rooms,
-    _caller: &Caller,
-    _repository: &RepoName,
-    _commit: Option<&CommitId>,
-    _cancel: CancellationToken,
-) -> Result<SealedCases, NoVerdict> {
-    Err(Aborted::new(AbortedCode::Internal, "the pipeline is being laid").into())
+/// Blocking work off the async threads.
+async fn off<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Aborted> + Send + 'static,
+) -> Result<T, Aborted> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Aborted::new(AbortedCode::Internal, format!("a worker failed: {error}")))?
 }

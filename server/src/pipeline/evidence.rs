@@ -1,0 +1,347 @@
+//! The attempts of one score: those that the store has of the same content, or new ones, kept as they end.
+//!
+//! Evidence is only ever added. A stored attempt is never outvoted: whatever ran on this content before goes to the judge
+//! beside what runs now. Never judges.
+
+use super::base::{BaseRun, base_run, key};
+use super::{Rooms, off};
+use crate::clock;
+use crate::image::{self, BuiltImage, ImageError};
+use crate::overlay::SealedOverlay;
+use crate::sandbox::{
+    AttemptOrder, Extent, RunEvent, RunFacts, RunOrder, SandboxError, SealedTree, SilenceMode,
+};
+use crate::store::{self, AttemptKey, AttemptSource, Collected, EventKind, StoreError};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tribunal_core::id::{Digest, NodeId, ScoreId, UnixTime};
+use tribunal_core::judge;
+use tribunal_core::lease::Functions;
+use tribunal_core::outcome::{AttemptFacts, Lane};
+use tribunal_core::plan::RunPlan;
+use tribunal_core::reason::{Aborted, AbortedCode};
+use tribunal_core::request::Freshness;
+
+/// Events of one run that may wait to be stored.
+const EVENTS: usize = 256;
+
+/// What stands before any attempt of head: the image, the sealed tree, and what base does.
+pub(super) struct Ground {
+    pub(super) image: BuiltImage,
+    pub(super) tree: SealedTree,
+    pub(super) base: BaseRun,
+}
+
+/// All attempts that the judge sees.
+pub(super) struct Evidence {
+    pub(super) property: Vec<AttemptFacts>,
+    pub(super) lease_side: Vec<AttemptFacts>,
+}
+
+impl Evidence {
+    /// As the judge takes it.
+    pub(super) fn of<'a>(&'a self, ground: &'a Ground) -> judge::Evidence<'a> {
+        judge::Evidence {
+            base: &ground.base.attempt,
+            base_run: std::slice::from_ref(&ground.base.attempt),
+            property: &self.property,
+            lease_side: &self.lease_side,
+            functions: Functions {
+                digests: &ground.base.digests,
+                tag: &ground.base.python_tag,
+            },
+        }
+    }
+}
+
+/// One score on its way through the sandbox.
+pub(super) struct Run<'a> {
+    pub(super) rooms: &'a Rooms,
+    pub(super) id: &'a ScoreId,
+    pub(super) plan: &'a RunPlan,
+    pub(super) overlay: &'a SealedOverlay,
+    pub(super) progress: &'a mpsc::Sender<EventKind>,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl Run<'_> {
+    /// Image, sealed tree, and base's own run: from the store where they are known.
+    pub(super) async fn ground(&self) -> Result<Ground, Aborted> {
+        let tag = self.plan.patch().policy().runner.image.clone();
+        let (data, wanted) = (self.rooms.data.clone(), tag.clone());
+        let image = off(move || image::find(&data, &wanted).map_err(unreadable))
+            .await?
+            .ok_or_else(|| {
+                let message =
+                    format!("the policy wants the image {tag}, which is not registered here");
+                Aborted::new(AbortedCode::ImageMissing, message)
+            })?;
+        self.tell("sealing the base tree").await;
+        let tree = self
+            .rooms
+            .sandbox
+            .seal(self.overlay.tree(&image.engine_id))
+            .await
+            .map_err(|SandboxError::Aborted(aborted)| aborted)?;
+        let base = self.base(&image, &tree).await?;
+        Ok(Ground { image, tree, base })
+    }
+
+    async fn base(&self, image: &BuiltImage, tree: &SealedTree) -> Result<BaseRun, Aborted> {
+        let name = self.base_key(image);
+        let found = store::off(&self.rooms.store, {
+            let name = name.clone();
+            move |s| s.collected(&name)
+        })
+        .await?;
+        if let Some(base) = found.and_then(|kept| serde_json::from_str(&kept.0).ok()) {
+            return Ok(base);
+        }
+        self.tell("running base once, to know its cases").await;
+        let order = base_run(self.order(
+            image,
+            tree,
+            self.overlay.base_src_tar().map_err(Aborted::from)?,
+        ));
+        let facts = self.run(order, None).await?;
+        let mut attempts = facts.attempts.into_iter();
+        let (Some(attempt), None) = (attempts.next(), attempts.next()) else {
+            return Err(Aborted::new(
+                AbortedCode::Internal,
+                "base's run is not one attempt",
+            ));
+        };
+        let base = BaseRun {
+            attempt,
+            digests: facts.digests,
+            undigested: facts.undigested,
+            python_tag: facts.python_tag,
+        };
+        let text = serde_json::to_string(&base).map_err(|error| {
+            Aborted::new(AbortedCode::Internal, format!("keep base's run: {error}"))
+        })?;
+        let at = clock::now();
+        store::off(&self.rooms.store, move |s| {
+            s.keep_collected(&name, at, &Collected(text))
+        })
+        .await?;
+        Ok(base)
+    }
+
+    /// Everything that could change what base collects or does.
+    fn base_key(&self, image: &BuiltImage) -> Digest {
+        let src = self.plan.src().base.iter();
+        let src: Vec<String> = src
+            .map(|(path, entry)| {
+                format!(
+                    "{:?} {} {}",
+                    entry.mode,
+                    entry.id,
+                    hex::encode(path.as_bytes())
+                )
+            })
+            .collect();
+        let files: Vec<&str> = self.plan.files().iter().map(|f| f.as_str()).collect();
+        key(&[
+            "base-run/v1",
+            self.overlay.tree_digest().as_str(),
+            Digest::of(src.join("\n").as_bytes()).as_str(),
+            &image.engine_id,
+            image.runner_digest.as_str(),
+            self.plan.patch().policy().digest().as_str(),
+            &files.join("\n"),
+        ])
+    }
+
+    /// The attempts of the property lane, and of the lease side run where base's leases want one.
+    pub(super) async fn gather(
+        &self,
+        ground: &Ground,
+        freshness: Freshness,
+        gate: UnixTime,
+    ) -> Result<Evidence, Aborted> {
+        let pinned = self.plan.attempts().iter().map(|planned| AttemptOrder {
+            index: planned.index,
+            start: planned.start,
+            pins: planned.pins.clone(),
+            silence: SilenceMode::Silenced,
+            only: None,
+            extent: Extent::Run,
+        });
+        let property = self
+            .lane(ground, Lane::Property, pinned.collect(), freshness, "")
+            .await?;
+        let mut evidence = Evidence {
+            property,
+            lease_side: Vec::new(),
+        };
+        let side = judge::side_run(self.plan, &ground.base.attempt, &evidence.property, gate);
+        if !side.is_empty() {
+            let leased = side.cases;
+            let names: Vec<&str> = leased.iter().map(NodeId::as_str).collect();
+            let names = names.join("\n");
+            let unsilenced = self.plan.attempts().iter().map(|planned| AttemptOrder {
+                index: planned.index,
+                start: planned.start,
+                pins: planned.pins.clone(),
+                silence: SilenceMode::Unsilenced,
+                only: Some(leased.clone()),
+                extent: Extent::Run,
+            });
+            evidence.lease_side = self
+                .lane(
+                    ground,
+                    Lane::LeaseSide,
+                    unsilenced.collect(),
+                    freshness,
+                    &names,
+                )
+                .await?;
+        }
+        Ok(evidence)
+    }
+
+    /// One lane's evidence: stored attempts first, then, where they do not suffice, a whole run of new ones.
+    async fn lane(
+        &self,
+        ground: &Ground,
+        lane: Lane,
+        attempts: Vec<AttemptOrder>,
+        freshness: Freshness,
+        extra: &str,
+    ) -> Result<Vec<AttemptFacts>, Aborted> {
+        let content = key(&[
+            "attempts/v1",
+            self.overlay.digest().as_str(),
+            &ground.image.engine_id,
+            ground.image.runner_digest.as_str(),
+            self.plan.patch().policy().digest().as_str(),
+            extra,
+        ]);
+        let evidence = AttemptKey { content, lane };
+        let stored = store::off(&self.rooms.store, {
+            let evidence = evidence.clone();
+            move |s| s.attempts(&evidence)
+        })
+        .await?;
+        let mut all: Vec<AttemptFacts> = stored.into_iter().map(|a| a.facts).collect();
+        let suffices = freshness == Freshness::Stored && all.len() >= attempts.len();
+        if suffices {
+            let total = count(all.len());
+            for index in 0..total {
+                self.send(EventKind::AttemptEnded {
+                    lane,
+                    index,
+                    total,
+                    source: AttemptSource::Stored,
+                })
+                .await;
+            }
+            return Ok(all);
+        }
+        let order = RunOrder {
+            lane,
+            attempts,
+            ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
+        };
+        all.extend(self.run(order, Some(evidence)).await?.attempts);
+        Ok(all)
+    }
+
+    fn order(&self, image: &BuiltImage, tree: &SealedTree, src_tar: bytes::Bytes) -> RunOrder {
+        RunOrder {
+            score: self.id.to_string(),
+            lane: Lane::Property,
+            image: image.engine_id.clone(),
+            tree: tree.clone(),
+            src_tar,
+            files: self.plan.files().to_vec(),
+            policy: self.plan.patch().policy().clone(),
+            starts: self.plan.starts().to_vec(),
+            attempts: Vec::new(),
+            digests: Vec::new(),
+        }
+    }
+
+    /// Run an order, telling and keeping what happens while it happens.
+    async fn run(&self, order: RunOrder, keep: Option<AttemptKey>) -> Result<RunFacts, Aborted> {
+        let (lane, total) = (order.lane, count(order.attempts.len()));
+        let (events, mut inbox) = mpsc::channel(EVENTS);
+        // A child: our own trouble ends this run without looking like the caller's cancel.
+        let cancel = self.cancel.child_token();
+        let running = self.rooms.sandbox.run(order, events, cancel.clone());
+        let listening = async {
+            let mut kept = Ok(());
+            while let Some(event) = inbox.recv().await {
+                // After a failed write the rest is still drained: the sandbox must not stall on a full inbox.
+                if let (RunEvent::AttemptEnded(facts), Some(evidence), Ok(())) =
+                    (&event, &keep, &kept)
+                {
+                    kept = self.keep(evidence, facts).await;
+                    if kept.is_err() {
+                        cancel.cancel();
+                    }
+                }
+                if let Some(told) = told(event, lane, total) {
+                    self.send(told).await;
+                }
+            }
+            kept
+        };
+        let (facts, kept) = tokio::join!(running, listening);
+        kept?;
+        facts.map_err(|SandboxError::Aborted(aborted)| aborted)
+    }
+
+    async fn keep(&self, evidence: &AttemptKey, facts: &AttemptFacts) -> Result<(), StoreError> {
+        let (evidence, facts, run, at) = (
+            evidence.clone(),
+            facts.clone(),
+            self.id.clone(),
+            clock::now(),
+        );
+        store::off(&self.rooms.store, move |s| {
+            s.append_attempt(&evidence, &run, at, &facts)
+        })
+        .await
+    }
+
+    async fn tell(&self, stage: &str) {
+        self.send(EventKind::Preparing {
+            stage: stage.to_owned(),
+        })
+        .await;
+    }
+
+    /// A listener that went away does not end a score.
+    async fn send(&self, event: EventKind) {
+        let _gone = self.progress.send(event).await;
+    }
+}
+
+fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {
+    match event {
+        RunEvent::Ready => None,
+        RunEvent::AttemptStarted(index) => Some(EventKind::AttemptStarted { lane, index, total }),
+        RunEvent::CasesDone(index, done) => Some(EventKind::CasesDone {
+            lane,
+            index,
+            done,
+            total: 0,
+        }),
+        RunEvent::AttemptEnded(facts) => Some(EventKind::AttemptEnded {
+            lane,
+            index: facts.index,
+            total,
+            source: AttemptSource::Run,
+        }),
+    }
+}
+
+fn unreadable(error: ImageError) -> Aborted {
+    Aborted::new(AbortedCode::Internal, error.to_string())
+}
+
+fn count(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
