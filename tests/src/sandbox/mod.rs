@@ -37,7 +37,8 @@ pub fn told(attempt: &AttemptFacts) -> Vec<String> {
         .map(|case| {
             let node = case.node.as_str();
             let name = node.split_once("::").map_or(node, |(_, name)| name);
-            let outcome = fold(&case.phases, attempt.end.end);
+            let phases: Vec<_> = case.phases.iter().collect();
+            let outcome = fold(&phases, attempt.end.end);
             let detail = match &outcome {
                 Outcome::Passed | Outcome::Xpassed | Outcome::Missing => String::new(),
                 Outcome::Skipped(signature) | Outcome::Xfailed(signature) => {
