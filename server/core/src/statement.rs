@@ -6,7 +6,7 @@
 use crate::git::Commit;
 use crate::id::{CommitId, Digest, RepoName, RepoPath, ScoreId, TreeId, UnixTime};
 use crate::judge::{Judged, Verdict, VerdictKind, Word};
-use crate::plan::ChangeSet;
+use crate::plan::{ChangeSet, ScoredPatch};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,9 +92,9 @@ pub struct Reports {
     pub delivered: Digest,
 }
 
-/// Everything the statements of one score bind beside the verdicts themselves.
+/// What was scored, with what: everything the statements of one score bind beside the judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Binding {
+pub struct Scored {
     /// The score.
     pub score: ScoreId,
     /// Who judged.
@@ -121,10 +121,69 @@ pub struct Binding {
     pub planned_attempts: u32,
     /// How each sealed file ran; empty where nothing ran.
     pub isolation: BTreeMap<RepoPath, Isolation>,
-    /// The reports.
-    pub reports: Reports,
-    /// When the statements are made.
-    pub issued_at: UnixTime,
+}
+
+/// What a run adds to what the plan knew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// The src overlay.
+    pub overlay: Digest,
+    /// The runner image.
+    pub image: String,
+    /// The harness and its interpreter.
+    pub runner: String,
+    /// How each sealed file ran.
+    pub isolation: BTreeMap<RepoPath, Isolation>,
+}
+
+impl Scored {
+    /// What this patch was scored as; `ran` is `None` where it was decided without a run.
+    #[must_use]
+    pub fn of(score: ScoreId, scorer: Scorer, patch: &ScoredPatch, ran: Option<Ran>) -> Self {
+        let commits = patch.commits();
+        let (overlay, image, runner, isolation) = match ran {
+            Some(ran) => (
+                Some(ran.overlay),
+                Some(ran.image),
+                Some(ran.runner),
+                ran.isolation,
+            ),
+            None => (None, None, None, BTreeMap::new()),
+        };
+        let tree = |(root, tree): &(String, TreeId)| SrcTree {
+            root: root.clone(),
+            tree: tree.clone(),
+        };
+        Self {
+            score,
+            scorer,
+            repository: commits.repository.clone(),
+            protected_ref: commits.protected_ref.clone(),
+            head: commits.head.clone(),
+            base: commits.base.clone(),
+            base_tip: commits.base_tip.clone(),
+            merge_bases: commits.merge_bases.clone(),
+            change_set: patch.change_set(),
+            src_trees: patch.src_trees().iter().map(tree).collect(),
+            inputs: Inputs {
+                oracle: patch.oracle().oracle_digest.clone(),
+                policy: patch.policy().digest(),
+                pins: patch.policy().pins.digest(),
+                overlay,
+                image,
+                runner,
+                ledger: patch.oracle().ledger.as_deref().map(Digest::of),
+            },
+            planned_attempts: patch.policy().runs.reruns,
+            isolation,
+        }
+    }
+
+    /// `repositories/R/scores/S`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("repositories/{}/scores/{}", self.repository, self.score)
+    }
 }
 
 /// Why there are no statements; always ours.
@@ -170,15 +229,25 @@ impl Statements {
     ///
     /// # Errors
     /// Ours: a value that has no JSON form.
-    pub fn of(judged: &Judged, binding: &Binding) -> std::result::Result<Self, StatementError> {
+    pub fn of(
+        judged: &Judged,
+        scored: &Scored,
+        reports: &Reports,
+        issued_at: UnixTime,
+    ) -> std::result::Result<Self, StatementError> {
+        let binding = Binding {
+            scored,
+            reports,
+            issued_at,
+        };
         let mut verdicts = Vec::with_capacity(3);
         for verdict in judged.verdicts() {
-            let statement = statement(verdict, judged, binding);
+            let statement = statement(verdict, judged, &binding);
             let payload = payload(verdict.kind().file_stem(), &statement)?;
             verdicts.push((payload, verdict.word()));
         }
         let src_score = judged.verdict(VerdictKind::SrcScore).word();
-        let test_result = payload::test_result(src_score, judged, binding)
+        let test_result = payload::test_result(src_score, judged, &binding)
             .map(|statement| payload(TEST_RESULT_STEM, &statement))
             .transpose()?;
         Ok(Self {
@@ -200,6 +269,13 @@ impl Statements {
     }
 }
 
+/// All that a statement is made of beside the judgement.
+pub(crate) struct Binding<'a> {
+    pub(crate) scored: &'a Scored,
+    pub(crate) reports: &'a Reports,
+    pub(crate) issued_at: UnixTime,
+}
+
 fn payload<T: Serialize>(
     stem: &'static str,
     statement: &T,
@@ -209,39 +285,37 @@ fn payload<T: Serialize>(
     Ok(Payload { stem, bytes })
 }
 
-fn statement(verdict: &Verdict, judged: &Judged, binding: &Binding) -> Statement<Predicate> {
+fn statement(verdict: &Verdict, judged: &Judged, binding: &Binding<'_>) -> Statement<Predicate> {
     let codes = |grounds: &[crate::judge::Ground]| -> Vec<crate::reason::Reason> {
         let codes: BTreeSet<_> = grounds.iter().map(|ground| ground.reason).collect();
         codes.into_iter().collect()
     };
+    let scored = binding.scored;
     Statement {
         kind: STATEMENT_TYPE.to_owned(),
-        subject: payload::subjects(&binding.head, &binding.base, &binding.src_trees),
+        subject: payload::subjects(&scored.head, &scored.base, &scored.src_trees),
         predicate_type: predicate_type(verdict.kind()).to_owned(),
         predicate: Predicate {
             result: Result::from(verdict.word()),
             reasons: codes(verdict.grounds()),
             warnings: codes(judged.warnings()),
-            score: format!(
-                "repositories/{}/scores/{}",
-                binding.repository, binding.score
-            ),
-            scorer: binding.scorer.clone(),
-            repository: binding.repository.clone(),
-            protected_ref: binding.protected_ref.clone(),
-            change_set: binding.change_set,
-            head: binding.head.clone(),
-            base: binding.base.clone(),
-            base_tip_at_scoring: binding.base_tip.clone(),
-            merge_bases: binding.merge_bases.clone(),
-            src_trees: binding.src_trees.clone(),
-            inputs: binding.inputs.clone(),
+            score: scored.name(),
+            scorer: scored.scorer.clone(),
+            repository: scored.repository.clone(),
+            protected_ref: scored.protected_ref.clone(),
+            change_set: scored.change_set,
+            head: scored.head.clone(),
+            base: scored.base.clone(),
+            base_tip_at_scoring: scored.base_tip.clone(),
+            merge_bases: scored.merge_bases.clone(),
+            src_trees: scored.src_trees.clone(),
+            inputs: scored.inputs.clone(),
             attempts: Attempts {
-                planned: binding.planned_attempts,
+                planned: scored.planned_attempts,
                 seen: judged.confidence().attempts,
                 held_out: 0,
             },
-            isolation: binding.isolation.clone(),
+            isolation: scored.isolation.clone(),
             reports: binding.reports.clone(),
             gate_time: payload::time(judged.gate_time()),
             issued_at: payload::time(binding.issued_at),

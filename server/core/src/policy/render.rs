@@ -1,6 +1,6 @@
 //! A policy as text with every key in one fixed order: what its digest is taken of, and what `tribunal init` writes.
 
-use super::{FeedbackLevel, Policy, WhenBehind, units};
+use super::{FeedbackLevel, PinPolicy, Policy, WhenBehind, units};
 use crate::id::Digest;
 use std::fmt::Display;
 
@@ -27,13 +27,7 @@ impl Policy {
         out.text("leases", &paths.leases);
         out.text("ledger", &paths.ledger);
         out.list("protect", &paths.protect);
-        out.table("[pins]");
-        out.bare("seed", pins.seed);
-        out.list("seed_env", &pins.seed_env);
-        out.text("clock", &pins.clock);
-        out.text("timezone", &pins.timezone);
-        out.bare("hash_seed", pins.hash_seed);
-        out.bare("source_date_epoch", pins.source_date_epoch);
+        out.pins(pins);
         out.table("[runs]");
         out.bare("reruns", runs.reruns);
         out.bare("held_out", runs.held_out);
@@ -78,6 +72,16 @@ impl Policy {
     }
 }
 
+impl PinPolicy {
+    /// SHA-256 of the canonical text of this table alone.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut out = Out(String::new());
+        out.pins(self);
+        Digest::of(out.0.as_bytes())
+    }
+}
+
 fn when_behind(value: WhenBehind) -> &'static str {
     match value {
         WhenBehind::Merge => "merge",
@@ -96,6 +100,15 @@ fn level(value: FeedbackLevel) -> &'static str {
 struct Out(String);
 
 impl Out {
+    fn pins(&mut self, pins: &PinPolicy) {
+        self.table("[pins]");
+        self.bare("seed", pins.seed);
+        self.list("seed_env", &pins.seed_env);
+        self.text("clock", &pins.clock);
+        self.text("timezone", &pins.timezone);
+        self.bare("hash_seed", pins.hash_seed);
+        self.bare("source_date_epoch", pins.source_date_epoch);
+    }
     fn table(&mut self, header: &str) {
         self.0.push_str(&format!("\n{header}\n"));
     }

@@ -180,7 +180,7 @@ pub(crate) struct Descriptor {
 pub(super) fn test_result(
     word: Word,
     judged: &Judged,
-    binding: &Binding,
+    binding: &Binding<'_>,
 ) -> Option<Statement<TestResult>> {
     match word {
         Word::Pass | Word::Fail => {}
@@ -191,22 +191,29 @@ pub(super) fn test_result(
         digest: BTreeMap::from([("sha256".to_owned(), digest.hex().to_owned())]),
         annotations: BTreeMap::new(),
     };
-    let mut oracle = descriptor("oracle", &binding.inputs.oracle);
+    let mut oracle = descriptor("oracle", &binding.scored.inputs.oracle);
     oracle.annotations = BTreeMap::from([
-        ("repository".to_owned(), binding.repository.to_string()),
+        (
+            "repository".to_owned(),
+            binding.scored.repository.to_string(),
+        ),
         ("issuedAt".to_owned(), time(binding.issued_at)),
         ("validUntil".to_owned(), time(judged.valid_until())),
     ]);
     Some(Statement {
         kind: STATEMENT_TYPE.to_owned(),
-        subject: subjects(&binding.head, &binding.base, &binding.src_trees),
+        subject: subjects(
+            &binding.scored.head,
+            &binding.scored.base,
+            &binding.scored.src_trees,
+        ),
         predicate_type: TEST_RESULT_TYPE.to_owned(),
         predicate: TestResult {
             result: word.into(),
             configuration: vec![
                 oracle,
-                descriptor("policy", &binding.inputs.policy),
-                descriptor("pins", &binding.inputs.pins),
+                descriptor("policy", &binding.scored.inputs.policy),
+                descriptor("pins", &binding.scored.inputs.pins),
             ],
         },
     })
