@@ -11,6 +11,7 @@ pub mod git;
 pub mod id;
 pub mod join;
 pub mod judge;
+pub mod junit;
 pub mod keys;
 pub mod lease;
 pub mod manifest;

@@ -35,7 +35,7 @@ pub(super) fn grounds(entries: &[Entry<'_>], property: &[Observed<'_>]) -> Vec<G
     {
         grounds.push(Ground {
             reason: Reason::NoCases,
-            about: About::Patch,
+            about: About::Case,
             subject: None,
             detail: format!(
                 "none of {} sealed cases passed in every attempt",
