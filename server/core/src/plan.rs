@@ -104,6 +104,16 @@ impl ScoredPatch {
     }
 }
 
+/// What a tree has of all that would not be built if a patch brought it: `repo add` and `doctor` list it for base.
+#[must_use]
+pub fn unsupported(policy: &Policy, src: &SrcFacts) -> Vec<Finding> {
+    let from_nothing = SrcFacts {
+        base: Vec::new(),
+        ..src.clone()
+    };
+    admission::check(policy, &from_nothing)
+}
+
 /// What the patch alone says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Course {

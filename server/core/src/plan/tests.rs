@@ -186,6 +186,15 @@ const OTHER_ROOTS: &[Row] = &[
 ];
 
 #[test]
+fn what_base_itself_has_can_be_listed() {
+    let tree = ["src/a.so", "src/l@/etc", "src/v+", "src/csv.py", "src/a.py"];
+    let policy = Policy::default();
+    let listed = unsupported(&policy, &sample::src(&policy, &tree, &tree));
+    let codes: Vec<&str> = listed.iter().map(|f| f.reason.code()).collect();
+    assert_eq!(codes, [COMPILED, GITLINK, ESCAPE, SHADOW]);
+}
+
+#[test]
 fn other_roots_are_judged_alike() {
     for (row, base, head, expected) in OTHER_ROOTS {
         let plan = planned(LIBRARY, base, head).unwrap();

@@ -361,3 +361,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_policy_in_the_docs_is_the_default_with_every_key() {
+    let page = include_str!("../../../../docs/FORMATS.md");
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    assert_eq!(Policy::parse(text.as_bytes()), Ok(Policy::default()));
+    let keys = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.split_once('='));
+        lines.map(|(key, _)| key.trim().to_owned()).collect()
+    };
+    assert_eq!(keys(text), keys(&Policy::default().render()));
+}
