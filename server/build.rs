@@ -74,10 +74,6 @@ fn harness(from: &Path, to: &Path) -> Outcome {
     if to.exists() {
         fs::remove_dir_all(to)?;
     }
-    if !from.is_dir() {
-        fs::create_dir_all(to)?;
-        return Ok(());
-    }
     copy_python(from, to)
 }
 

@@ -150,14 +150,18 @@ def pack(target: Path) -> None:
     folders = {PurePosixPath(folder) for folder in FOLDERS} | {PurePosixPath("etc"), PurePosixPath("opt/tribunal")}
     for folder in tuple(folders):
         folders.update(parent for parent in folder.parents if parent.parts)
-    entries: dict[str, tarfile.TarInfo] = {str(folder): entry(str(folder), tarfile.DIRTYPE, 0o755) for folder in folders}
+    entries: dict[str, tarfile.TarInfo] = {
+        str(folder): entry(str(folder), tarfile.DIRTYPE, 0o755) for folder in folders
+    }
     sources: dict[str, Path] = {}
     for path in TRIBUNAL.rglob("*"):
         name = str(path.relative_to("/"))
         if path.is_dir():
             entries[name] = entry(name, tarfile.DIRTYPE, 0o755)
         else:
-            entries[name] = entry(name, tarfile.REGTYPE, 0o755 if path.suffix == ".so" or ".so." in path.name else 0o644)
+            entries[name] = entry(
+                name, tarfile.REGTYPE, 0o755 if path.suffix == ".so" or ".so." in path.name else 0o644
+            )
             entries[name].size = path.stat().st_size
             sources[name] = path
     for name, to in LINKS.items():

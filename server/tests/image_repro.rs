@@ -44,8 +44,8 @@ fn python(image: &BuiltImage, user: &str, code: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_builds_from_nothing_are_one_image() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let first = build(&BuildOptions::new(one.path())).await;
-    let second = build(&BuildOptions::new(two.path())).await;
+    let options = [&one, &two].map(|folder| BuildOptions::new(folder.path()));
+    let (first, second) = tokio::join!(build(&options[0]), build(&options[1]));
     assert_eq!(first.digest, second.digest);
     assert_eq!(first.engine_id, second.engine_id);
     assert_eq!(first.base, second.base);
@@ -94,6 +94,7 @@ print(json.dumps({
     "mapped": "libtribunal_pins.so" in pathlib.Path("/proc/self/maps").read_text(),
     "links": [os.readlink("/etc/passwd"), os.readlink("/etc/group")],
     "folders": [os.path.isdir(p) for p in ("/tree", "/srcfiles", "/home/attempt", "/run/tribunal", "/opt/tribunal/deps")],
+    "harness": [os.path.exists("/opt/tribunal/harness/" + name) for name in ("__main__.py", "tests")],
     "zone": str(zoneinfo.ZoneInfo("US/Eastern")),
     "encoding": sys.getfilesystemencoding(),
     "times": len({os.stat(p).st_mtime for p in ("/usr/bin/python3", pytest.__file__, "/etc/ld.so.preload")}),
@@ -102,7 +103,7 @@ print(json.dumps({
 "#,
     );
     let expected = format!(
-        r#"{{"pytest": "{}", "unchecked": true, "pip": false, "preload": "/opt/tribunal/lib/libtribunal_pins.so\n", "mapped": true, "links": ["/run/tribunal/etc/passwd", "/run/tribunal/etc/group"], "folders": [true, true, true, true, true], "zone": "US/Eastern", "encoding": "utf-8", "times": 1, "setuid": []}}"#,
+        r#"{{"pytest": "{}", "unchecked": true, "pip": false, "preload": "/opt/tribunal/lib/libtribunal_pins.so\n", "mapped": true, "links": ["/run/tribunal/etc/passwd", "/run/tribunal/etc/group"], "folders": [true, true, true, true, true], "harness": [true, false], "zone": "US/Eastern", "encoding": "utf-8", "times": 1, "setuid": []}}"#,
         image
             .runner
             .iter()
