@@ -7,13 +7,12 @@ use super::{Rooms, off};
 use crate::clock;
 use crate::sign::sign;
 use crate::store::{self, Audience, Completion, EventKind, StoredFile, Words};
-use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 use tribunal_core::id::{Digest, RepoPath, ScoreId};
 use tribunal_core::judge::{Judged, VerdictKind};
 use tribunal_core::plan::ScoredPatch;
 use tribunal_core::reason::{Aborted, AbortedCode};
-use tribunal_core::statement::{Binding, Inputs, Isolation, Reports, SrcTree, Statements};
+use tribunal_core::statement::{Isolation, Reports, Scored, Statements};
 
 /// What ran, where something did.
 pub(super) struct Ran<'a> {
@@ -43,8 +42,8 @@ pub(super) async fn publish(
         operator: Digest::of(report.as_bytes()),
         delivered: Digest::of(report.as_bytes()),
     };
-    let binding = binding(rooms, id, patch, ran.as_ref(), reports);
-    let statements = Statements::of(judged, &binding)
+    let scored = scored(rooms, id, patch, ran.as_ref());
+    let statements = Statements::of(judged, &scored, &reports, clock::now())
         .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
     let signer = rooms.signer.current()?;
     let envelopes = off(move || Ok(sign(statements, &*signer)?)).await?;
@@ -66,50 +65,16 @@ pub(super) async fn publish(
     Ok(())
 }
 
-fn binding(
-    rooms: &Rooms,
-    id: &ScoreId,
-    patch: &ScoredPatch,
-    ran: Option<&Ran<'_>>,
-    reports: Reports,
-) -> Binding {
-    let (commits, policy, oracle) = (patch.commits(), patch.policy(), patch.oracle());
-    let pins = format!("{:?}", policy.pins);
-    let isolation: BTreeMap<RepoPath, Isolation> = ran
-        .iter()
-        .flat_map(|ran| ran.files)
-        .map(|file| (file.clone(), Isolation::Shared))
-        .collect();
-    Binding {
-        score: id.clone(),
-        scorer: rooms.scorer.clone(),
-        repository: commits.repository.clone(),
-        protected_ref: commits.protected_ref.clone(),
-        head: commits.head.clone(),
-        base: commits.base.clone(),
-        base_tip: commits.base_tip.clone(),
-        merge_bases: commits.merge_bases.clone(),
-        change_set: patch.change_set(),
-        src_trees: patch
-            .src_trees()
+fn scored(rooms: &Rooms, id: &ScoreId, patch: &ScoredPatch, ran: Option<&Ran<'_>>) -> Scored {
+    let ran = ran.map(|ran| tribunal_core::statement::Ran {
+        overlay: ran.overlay.clone(),
+        image: ran.ground.image.digest.to_string(),
+        runner: ran.ground.image.runner_digest.to_string(),
+        isolation: ran
+            .files
             .iter()
-            .map(|(root, tree)| SrcTree {
-                root: root.clone(),
-                tree: tree.clone(),
-            })
+            .map(|file| (file.clone(), Isolation::Shared))
             .collect(),
-        inputs: Inputs {
-            oracle: oracle.oracle_digest.clone(),
-            policy: policy.digest(),
-            pins: Digest::of(pins.as_bytes()),
-            overlay: ran.map(|ran| ran.overlay.clone()),
-            image: ran.map(|ran| ran.ground.image.digest.to_string()),
-            runner: ran.map(|ran| ran.ground.image.runner_digest.to_string()),
-            ledger: oracle.ledger.as_deref().map(Digest::of),
-        },
-        planned_attempts: policy.runs.reruns,
-        isolation,
-        reports,
-        issued_at: clock::now(),
-    }
+    });
+    Scored::of(id.clone(), rooms.scorer.clone(), patch, ran)
 }
