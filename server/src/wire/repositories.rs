@@ -1,0 +1,183 @@
+//! RepositoryService: what the server has of a repository, and what a caller sends of it.
+
+use super::access::{Act, reach, require};
+use super::status::{self, IntoStatus};
+use super::upload::Uploads;
+use super::{Collector, caller, name};
+use crate::pipeline::{SealedCase, SealedCases};
+use crate::repository::{Repository, RepositoryError};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tonic::{Request, Response, Status, Streaming};
+use tribunal_core::id::{CommitId, RepoName};
+use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
+use tribunal_core::request::FieldViolation;
+use tribunal_core::text::shown;
+use tribunal_proto::v1;
+use tribunal_proto::v1::repository_service_server::RepositoryService;
+
+pub(super) struct Repositories {
+    pub(super) repository: Arc<dyn Repository>,
+    pub(super) collector: Arc<dyn Collector>,
+    /// Collections at once: each takes a room.
+    pub(super) collections: Arc<Semaphore>,
+    pub(super) uploads: Uploads,
+}
+
+impl Repositories {
+    /// Blocking work in the repository room.
+    async fn off<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Repository) -> Result<T, RepositoryError> + Send + 'static,
+    ) -> Result<T, Status> {
+        let room = Arc::clone(&self.repository);
+        tokio::task::spawn_blocking(move || work(&*room))
+            .await
+            .map_err(|_| Aborted::new(AbortedCode::Internal, "the repository room broke"))
+            .map_err(IntoStatus::into_status)?
+            .map_err(IntoStatus::into_status)
+    }
+}
+
+#[tonic::async_trait]
+impl RepositoryService for Repositories {
+    async fn get_repository(
+        &self,
+        request: Request<v1::GetRepositoryRequest>,
+    ) -> Result<Response<v1::GetRepositoryResponse>, Status> {
+        let caller = caller(&request)?;
+        require(&caller, Act::ReadRepositories).map_err(IntoStatus::into_status)?;
+        let repo = name::parse_repository("name", &request.into_inner().name)
+            .map_err(|v| status::fields(&[v]))?;
+        reach(&caller, &repo).map_err(IntoStatus::into_status)?;
+        let of = repo.clone();
+        let tip = self.off(move |room| room.refresh(&of)).await?;
+        let object_format = match tip.commit.as_str().len() {
+            40 => "sha1",
+            _ => "sha256",
+        };
+        Ok(Response::new(v1::GetRepositoryResponse {
+            repository: Some(v1::Repository {
+                name: name::repository(&repo),
+                protected_ref: tip.name,
+                tip: tip.commit.to_string(),
+                prerequisite_commits: vec![tip.commit.to_string()],
+                object_format: object_format.to_owned(),
+            }),
+        }))
+    }
+
+    async fn list_repositories(
+        &self,
+        request: Request<v1::ListRepositoriesRequest>,
+    ) -> Result<Response<v1::ListRepositoriesResponse>, Status> {
+        let caller = caller(&request)?;
+        require(&caller, Act::ReadRepositories).map_err(IntoStatus::into_status)?;
+        let asked = request.into_inner();
+        let (size, start) = paging(asked.page_size, &asked.page_token, 50, 500)?;
+        let mut names = self.off(|room| room.list()).await?;
+        names.retain(|repo| reach(&caller, repo).is_ok());
+        let (names, next_page_token) = name::page(names, start, size);
+        Ok(Response::new(v1::ListRepositoriesResponse {
+            repositories: names
+                .iter()
+                .map(|repo| v1::Repository {
+                    name: name::repository(repo),
+                    ..v1::Repository::default()
+                })
+                .collect(),
+            next_page_token,
+        }))
+    }
+
+    async fn upload_commits(
+        &self,
+        request: Request<Streaming<v1::UploadCommitsRequest>>,
+    ) -> Result<Response<v1::UploadCommitsResponse>, Status> {
+        self.uploads.take(request).await
+    }
+
+    async fn list_cases(
+        &self,
+        request: Request<v1::ListCasesRequest>,
+    ) -> Result<Response<v1::ListCasesResponse>, Status> {
+        let caller = caller(&request)?;
+        require(&caller, Act::ListCases).map_err(IntoStatus::into_status)?;
+        let asked = request.into_inner();
+        let (size, start) = paging(asked.page_size, &asked.page_token, 5000, 5000)?;
+        let (repo, commit) = cases_of(&asked)?;
+        reach(&caller, &repo).map_err(IntoStatus::into_status)?;
+        let _place = Arc::clone(&self.collections)
+            .try_acquire_owned()
+            .map_err(|_| Refused::new(RefusedCode::QueueFull, "too many collections are going on"))
+            .map_err(IntoStatus::into_status)?;
+        let listed = self
+            .collector
+            .cases(&caller, &repo, commit.as_ref())
+            .await
+            .map_err(IntoStatus::into_status)?;
+        Ok(Response::new(cases_page(listed, start, size)))
+    }
+}
+
+fn paging(size: i32, token: &str, default: u32, most: u32) -> Result<(u32, Option<u64>), Status> {
+    match (
+        name::page_size(size, default, most),
+        name::page_start(token),
+    ) {
+        (Ok(size), Ok(start)) => Ok((size, start)),
+        (size, start) => {
+            let violations: Vec<FieldViolation> =
+                size.err().into_iter().chain(start.err()).collect();
+            Err(status::fields(&violations))
+        }
+    }
+}
+
+fn cases_of(asked: &v1::ListCasesRequest) -> Result<(RepoName, Option<CommitId>), Status> {
+    let repo = name::parse_repository("parent", &asked.parent);
+    let commit = match asked.commit.as_str() {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| FieldViolation {
+            field: "commit",
+            description: "must be a full commit id".to_owned(),
+            code: RefusedCode::ShortSha,
+        }),
+    };
+    match (repo, commit) {
+        (Ok(repo), Ok(commit)) => Ok((repo, commit)),
+        (repo, commit) => {
+            let violations: Vec<_> = repo.err().into_iter().chain(commit.err()).collect();
+            Err(status::fields(&violations))
+        }
+    }
+}
+
+fn cases_page(listed: SealedCases, start: Option<u64>, size: u32) -> v1::ListCasesResponse {
+    let (cases, next_page_token) = name::page(listed.cases, start, size);
+    v1::ListCasesResponse {
+        commit: listed.commit.to_string(),
+        cases: cases.into_iter().map(case).collect(),
+        next_page_token,
+        uncollected_files: listed
+            .uncollected
+            .iter()
+            .map(|(path, message)| v1::UncollectedFile {
+                path: path.to_string(),
+                message: shown(message, 500),
+            })
+            .collect(),
+    }
+}
+
+fn case(case: SealedCase) -> v1::SealedCase {
+    let (bytecode_digest, short_digest) = case.digest.map(|d| (d.v2, d.short)).unwrap_or_default();
+    v1::SealedCase {
+        node_id: case.node.to_string(),
+        file: case.file.to_string(),
+        qualname: case.qualname,
+        bytecode_digest,
+        short_digest,
+        marks: case.marks,
+    }
+}
