@@ -24,6 +24,7 @@ use crate::sign::Signer;
 use crate::store::{EventKind, Store};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::classify::classify;
@@ -32,6 +33,7 @@ use tribunal_core::judge;
 use tribunal_core::plan::{Course, Plan, ScoredPatch};
 use tribunal_core::policy::Policy;
 use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
+use tribunal_core::report::Timings;
 use tribunal_core::request::{Freshness, ScoreRequest};
 use tribunal_core::statement::Scorer as ScorerName;
 
@@ -86,6 +88,7 @@ pub struct Admitted {
     plan: Plan,
     objects: Arc<dyn Objects>,
     freshness: Freshness,
+    at: Instant,
 }
 
 impl Admitted {
@@ -135,6 +138,7 @@ pub fn admit(repository: &dyn Repository, request: &ScoreRequest) -> Result<Admi
         plan,
         objects: Arc::clone(resolved.objects()),
         freshness: request.freshness(),
+        at: Instant::now(),
     })
 }
 
@@ -151,14 +155,30 @@ pub async fn score(
     cancel: CancellationToken,
 ) -> Result<(), Aborted> {
     let gate = clock::now();
+    let mut timings = Timings {
+        queued_ms: millis(admitted.at.elapsed()),
+        ..Timings::default()
+    };
+    let begun = Instant::now();
     match admitted.plan {
         Plan::Decided(decided) => {
             let judged = judge::judge_decided(&decided, gate);
-            deliver::publish(rooms, &id, decided.patch(), &judged, None, &progress).await
+            timings.total_ms = millis(admitted.at.elapsed());
+            deliver::publish(
+                rooms,
+                &id,
+                decided.patch(),
+                &judged,
+                None,
+                timings,
+                &progress,
+            )
+            .await
         }
         Plan::Run(plan) => {
+            let objects = admitted.objects;
             let (plan, overlay) = off(move || {
-                let overlay = overlay::build(admitted.objects, &plan)?;
+                let overlay = overlay::build(objects, &plan)?;
                 Ok::<_, Aborted>((plan, overlay))
             })
             .await?;
@@ -171,18 +191,35 @@ pub async fn score(
                 cancel: &cancel,
             };
             let ground = run.ground().await?;
+            timings.prepare_ms = millis(begun.elapsed());
             let evidence = run.gather(&ground, admitted.freshness, gate).await?;
             let judged = judge::judge(&plan, &evidence.of(&ground), gate)
                 .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
+            timings.property_ms = millis(evidence.property.took);
+            timings.lease_side_ms = millis(evidence.lease_side.took);
+            timings.total_ms = millis(admitted.at.elapsed());
             let ran = deliver::Ran {
                 ground: &ground,
                 evidence: &evidence,
                 overlay: overlay.digest(),
                 files: plan.files(),
             };
-            deliver::publish(rooms, &id, plan.patch(), &judged, Some(ran), &progress).await
+            deliver::publish(
+                rooms,
+                &id,
+                plan.patch(),
+                &judged,
+                Some(ran),
+                timings,
+                &progress,
+            )
+            .await
         }
     }
+}
+
+fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Blocking work off the async threads.

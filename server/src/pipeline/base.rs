@@ -24,7 +24,7 @@ pub struct BaseRun {
 
 /// The order that makes one.
 #[must_use]
-pub fn base_run(order: RunOrder) -> RunOrder {
+pub(super) fn base_run(order: RunOrder) -> RunOrder {
     let pins = pinned(&order.policy);
     RunOrder {
         lane: Lane::BaseCollection,

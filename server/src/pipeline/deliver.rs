@@ -2,7 +2,7 @@
 //!
 //! Signs what was judged and nothing else; a failure on the way stores nothing.
 
-use super::evidence::{Evidence, Ground};
+use super::evidence::{Evidence, Ground, LaneEvidence};
 use super::{Rooms, off};
 use crate::clock;
 use crate::sign::sign;
@@ -10,9 +10,12 @@ use crate::store::{self, Audience, Completion, EventKind, StoredFile, Words};
 use tokio::sync::mpsc;
 use tribunal_core::id::{Digest, RepoPath, ScoreId};
 use tribunal_core::judge::{Judged, VerdictKind};
+use tribunal_core::junit;
 use tribunal_core::plan::ScoredPatch;
+use tribunal_core::policy::FeedbackLevel;
 use tribunal_core::reason::{Aborted, AbortedCode};
-use tribunal_core::statement::{Isolation, Reports, Scored, Statements};
+use tribunal_core::report::{self, Material, Report, Timings};
+use tribunal_core::statement::{self, Isolation, Reports, Scored, Statements};
 
 /// What ran, where something did.
 pub(super) struct Ran<'a> {
@@ -29,6 +32,7 @@ pub(super) async fn publish(
     patch: &ScoredPatch,
     judged: &Judged,
     ran: Option<Ran<'_>>,
+    timings: Timings,
     progress: &mpsc::Sender<EventKind>,
 ) -> Result<(), Aborted> {
     let words = Words {
@@ -36,27 +40,60 @@ pub(super) async fn publish(
         oracle_integrity: judged.verdict(VerdictKind::OracleIntegrity).word(),
         flake_lease: judged.verdict(VerdictKind::FlakeLease).word(),
     };
+    // A listener that went away does not end a score.
     let _gone = progress.send(EventKind::Judged { words }).await;
-    let report = serde_json::json!({"reasons": format!("{:?}", judged.verdicts()), "cases": format!("{:?}", judged.cases())}).to_string();
-    let reports = Reports {
-        operator: Digest::of(report.as_bytes()),
-        delivered: Digest::of(report.as_bytes()),
+    let scored = Scored::of(
+        id.clone(),
+        rooms.scorer.clone(),
+        patch,
+        ran.as_ref().map(stated),
+    );
+    let nothing = LaneEvidence::default();
+    let (property, lease_side) = match &ran {
+        Some(ran) => (&ran.evidence.property, &ran.evidence.lease_side),
+        None => (&nothing, &nothing),
     };
-    let scored = scored(rooms, id, patch, ran.as_ref());
-    let statements = Statements::of(judged, &scored, &reports, clock::now())
-        .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
+    let report = Report::of(Material {
+        judged,
+        scored: &scored,
+        pins: &patch.policy().pins,
+        changes: patch.changes(),
+        property: &property.sources(),
+        lease_side: &lease_side.sources(),
+        timings,
+    });
+    let mut files = Vec::new();
+    let mut delivered = [const { None }; 3];
+    let audiences = [Audience::Agent, Audience::Reader, Audience::Operator];
+    for (audience, digest) in audiences.into_iter().zip(&mut delivered) {
+        let reader = reader(audience, patch.policy().feedback.agent);
+        let bytes = report.render(judged, reader).map_err(unwritable)?;
+        *digest = Some((audience, Digest::of(&bytes)));
+        files.push(file("report.json", audience, bytes));
+        files.push(file(
+            "junit.xml",
+            audience,
+            junit::render(judged, reader).into_bytes(),
+        ));
+    }
+    let digest_for = |wanted| {
+        let found = delivered
+            .iter()
+            .flatten()
+            .find(|(audience, _)| *audience == wanted);
+        found
+            .map(|(_, digest)| digest.clone())
+            .ok_or_else(|| unwritable("no report for this reader"))
+    };
+    let reports = Reports {
+        operator: digest_for(Audience::Operator)?,
+        delivered: digest_for(Audience::of(patch.role()))?,
+    };
+    let statements = Statements::of(judged, &scored, &reports, clock::now()).map_err(unwritable)?;
     let signer = rooms.signer.current()?;
     let envelopes = off(move || Ok(sign(statements, &*signer)?)).await?;
-    let mut files = vec![StoredFile {
-        name: "report.json".into(),
-        audience: Audience::Everyone,
-        content: report.into_bytes().into(),
-    }];
-    files.extend(envelopes.into_files().into_iter().map(|file| StoredFile {
-        name: file.name,
-        audience: Audience::Everyone,
-        content: file.bytes.into(),
-    }));
+    let signed = envelopes.into_files().into_iter();
+    files.extend(signed.map(|signed| file(&signed.name, Audience::Everyone, signed.bytes)));
     let (id, at) = (id.clone(), clock::now());
     store::off(&rooms.store, move |s| {
         s.complete_score(&id, at, &Completion { words, files })
@@ -65,16 +102,40 @@ pub(super) async fn publish(
     Ok(())
 }
 
-fn scored(rooms: &Rooms, id: &ScoreId, patch: &ScoredPatch, ran: Option<&Ran<'_>>) -> Scored {
-    let ran = ran.map(|ran| tribunal_core::statement::Ran {
+fn stated(ran: &Ran<'_>) -> statement::Ran {
+    let image = &ran.ground.image;
+    statement::Ran {
         overlay: ran.overlay.clone(),
-        image: ran.ground.image.digest.to_string(),
-        runner: ran.ground.image.runner_digest.to_string(),
+        image: image.digest.to_string(),
+        runner: image.runner_digest.to_string(),
         isolation: ran
             .files
             .iter()
             .map(|file| (file.clone(), Isolation::Shared))
             .collect(),
-    });
-    Scored::of(id.clone(), rooms.scorer.clone(), patch, ran)
+    }
+}
+
+/// What a role's token may see: agents as the policy allows, CI and maintainers what may leave the server, operators all.
+fn reader(audience: Audience, agent: FeedbackLevel) -> report::Audience {
+    match audience {
+        Audience::Operator => report::Audience::Operator,
+        Audience::Agent => report::Audience::Caller(agent),
+        Audience::Everyone | Audience::Reader => report::Audience::Caller(FeedbackLevel::Full),
+    }
+}
+
+fn file(name: &str, audience: Audience, bytes: Vec<u8>) -> StoredFile {
+    StoredFile {
+        name: name.to_owned(),
+        audience,
+        content: bytes.into(),
+    }
+}
+
+fn unwritable(error: impl std::fmt::Display) -> Aborted {
+    Aborted::new(
+        AbortedCode::Internal,
+        format!("failed to write a report: {error}"),
+    )
 }

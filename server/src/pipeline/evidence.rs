@@ -12,6 +12,7 @@ use crate::sandbox::{
     AttemptOrder, Extent, RunEvent, RunFacts, RunOrder, SandboxError, SealedTree, SilenceMode,
 };
 use crate::store::{self, AttemptKey, AttemptSource, Collected, EventKind, StoreError};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{Digest, NodeId, ScoreId, UnixTime};
@@ -20,6 +21,7 @@ use tribunal_core::lease::Functions;
 use tribunal_core::outcome::{AttemptFacts, Lane};
 use tribunal_core::plan::RunPlan;
 use tribunal_core::reason::{Aborted, AbortedCode};
+use tribunal_core::report;
 use tribunal_core::request::Freshness;
 
 /// Events of one run that may wait to be stored.
@@ -34,8 +36,34 @@ pub(super) struct Ground {
 
 /// All attempts that the judge sees.
 pub(super) struct Evidence {
-    pub(super) property: Vec<AttemptFacts>,
-    pub(super) lease_side: Vec<AttemptFacts>,
+    pub(super) property: LaneEvidence,
+    pub(super) lease_side: LaneEvidence,
+}
+
+/// The attempts of one lane.
+#[derive(Default)]
+pub(super) struct LaneEvidence {
+    /// Oldest first: what was stored, then what was run.
+    pub(super) attempts: Vec<AttemptFacts>,
+    /// How many of them were stored.
+    pub(super) stored: usize,
+    /// How long it took to have them.
+    pub(super) took: Duration,
+}
+
+impl LaneEvidence {
+    /// Each attempt with where it came from.
+    pub(super) fn sources(&self) -> Vec<(report::AttemptSource, &AttemptFacts)> {
+        let source = |n| {
+            if n < self.stored {
+                report::AttemptSource::Stored
+            } else {
+                report::AttemptSource::Fresh
+            }
+        };
+        let all = self.attempts.iter().enumerate();
+        all.map(|(n, facts)| (source(n), facts)).collect()
+    }
 }
 
 impl Evidence {
@@ -44,8 +72,8 @@ impl Evidence {
         judge::Evidence {
             base: &ground.base.attempt,
             base_run: std::slice::from_ref(&ground.base.attempt),
-            property: &self.property,
-            lease_side: &self.lease_side,
+            property: &self.property.attempts,
+            lease_side: &self.lease_side.attempts,
             functions: Functions {
                 digests: &ground.base.digests,
                 tag: &ground.base.python_tag,
@@ -173,9 +201,14 @@ impl Run<'_> {
             .await?;
         let mut evidence = Evidence {
             property,
-            lease_side: Vec::new(),
+            lease_side: LaneEvidence::default(),
         };
-        let side = judge::side_run(self.plan, &ground.base.attempt, &evidence.property, gate);
+        let side = judge::side_run(
+            self.plan,
+            &ground.base.attempt,
+            &evidence.property.attempts,
+            gate,
+        );
         if !side.is_empty() {
             let leased = side.cases;
             let names: Vec<&str> = leased.iter().map(NodeId::as_str).collect();
@@ -209,7 +242,8 @@ impl Run<'_> {
         attempts: Vec<AttemptOrder>,
         freshness: Freshness,
         extra: &str,
-    ) -> Result<Vec<AttemptFacts>, Aborted> {
+    ) -> Result<LaneEvidence, Aborted> {
+        let begun = Instant::now();
         let content = key(&[
             "attempts/v1",
             self.overlay.digest().as_str(),
@@ -225,9 +259,9 @@ impl Run<'_> {
         })
         .await?;
         let mut all: Vec<AttemptFacts> = stored.into_iter().map(|a| a.facts).collect();
-        let suffices = freshness == Freshness::Stored && all.len() >= attempts.len();
-        if suffices {
-            let total = count(all.len());
+        let stored = all.len();
+        if freshness == Freshness::Stored && stored >= attempts.len() {
+            let total = count(stored);
             for index in 0..total {
                 self.send(EventKind::AttemptEnded {
                     lane,
@@ -237,7 +271,11 @@ impl Run<'_> {
                 })
                 .await;
             }
-            return Ok(all);
+            return Ok(LaneEvidence {
+                attempts: all,
+                stored,
+                took: begun.elapsed(),
+            });
         }
         let order = RunOrder {
             lane,
@@ -245,7 +283,11 @@ impl Run<'_> {
             ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
         };
         all.extend(self.run(order, Some(evidence)).await?.attempts);
-        Ok(all)
+        Ok(LaneEvidence {
+            attempts: all,
+            stored,
+            took: begun.elapsed(),
+        })
     }
 
     fn order(&self, image: &BuiltImage, tree: &SealedTree, src_tar: bytes::Bytes) -> RunOrder {

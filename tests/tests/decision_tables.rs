@@ -1,0 +1,345 @@
+//! The decision table of the protocol, row by row, black box: real repository, server process, container, signature.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use serde_json::Value;
+use std::path::PathBuf;
+use tempfile::TempDir;
+use tribunal_tests::client::{report, words};
+use tribunal_tests::{Client, Ran, Registered, Repo, Server};
+
+const SKIPPED: &str = "import pytest\nfrom calc import total\n\n\n@pytest.mark.skip(reason=\"rounding differs on old machines\")\ndef test_one():\n    assert total([1]) == 2\n";
+const NODE: &str = "tests/sealed/test_old.py::test_one";
+const SIGNATURE: &str = "AssertionError: assert 1 == 2";
+
+/// A repository, its remote, and the server that knows it.
+struct Stage {
+    server: &'static Server,
+    origin: Repo,
+    registered: Registered,
+    workspace: Repo,
+    out: TempDir,
+}
+
+impl Stage {
+    fn of(base: &Repo) -> Self {
+        let server = Server::shared();
+        let origin = base.origin_at(&base.head());
+        let registered = server.register(origin.path());
+        Self {
+            server,
+            workspace: origin.cloned(),
+            origin,
+            registered,
+            out: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn small() -> Self {
+        Self::of(&Repo::small())
+    }
+
+    fn out(&self) -> PathBuf {
+        self.out.path().join("ci_out")
+    }
+
+    fn agent(&self) -> Client {
+        Client::agent(self.server, &self.registered, self.workspace.path())
+    }
+
+    fn maintainer(&self) -> Client {
+        Client::maintainer(self.server, &self.registered, self.workspace.path())
+    }
+
+    fn score(&self, client: &Client) -> Ran {
+        client.run(&["score", "--out", self.out().to_str().unwrap()])
+    }
+
+    fn join(&self, extra: &[&str]) -> Ran {
+        let key = self.server.key_file();
+        let out = self.out();
+        let mut args = vec![
+            "join",
+            out.to_str().unwrap(),
+            "--key",
+            key.to_str().unwrap(),
+        ];
+        args.extend_from_slice(extra);
+        Client::offline(self.workspace.path()).run(&args)
+    }
+
+    /// Land what the workspace's HEAD is on the protected branch.
+    fn land(&self) {
+        self.workspace.git(&[
+            "push",
+            "-q",
+            self.origin.path().to_str().unwrap(),
+            "HEAD:refs/heads/main",
+        ]);
+    }
+
+    #[track_caller]
+    fn expect(&self, wanted: [&str; 3]) {
+        assert_eq!(
+            words(&self.out()),
+            wanted,
+            "{:#}",
+            report(&self.out())["verdicts"]
+        );
+    }
+
+    fn reasons(&self) -> String {
+        report(&self.out())["verdicts"].to_string()
+    }
+
+    /// A lease for the skipped case, as the tool writes it, committed.
+    fn lease(&self, expires: &str) {
+        self.maintainer()
+            .run(&[
+                "lease",
+                "new",
+                NODE,
+                "--owner",
+                "maintainer@example.invalid",
+                "--expires",
+                expires,
+                "--reason",
+                "rounding differs on old machines",
+                "--signature",
+                SIGNATURE,
+            ])
+            .expect_code(0);
+    }
+}
+
+/// The small repository with one more sealed file, whose only case is skipped.
+fn with_skip() -> Repo {
+    let repo = Repo::small();
+    add_skip(&repo);
+    repo.commit("a skip");
+    repo
+}
+
+fn add_skip(repo: &Repo) {
+    repo.write("tests/sealed/test_old.py", SKIPPED);
+    repo.write(
+        "tests/sealed/MANIFEST.txt",
+        "tests/sealed/test_core.py\ntests/sealed/test_old.py\n",
+    );
+}
+
+fn honest_patch(repo: &Repo) {
+    repo.write(
+        "src/calc.py",
+        "def total(xs):\n    s = 0\n    for x in xs:\n        s += x\n    return s\n",
+    );
+    repo.commit("sum by hand");
+}
+
+#[test]
+fn row_01_src_only_and_all_holds_is_merge_ok() {
+    let stage = Stage::small();
+    honest_patch(&stage.workspace);
+    let ran = stage.score(&stage.agent());
+    ran.expect_code(0);
+    stage.expect(["PASS", "PASS", "PASS"]);
+    let join = stage.join(&[]);
+    join.expect_code(0);
+    assert_eq!(join.stdout.trim(), "MERGE_OK");
+}
+
+#[test]
+fn row_02_a_failing_property_blocks_and_names_the_case() {
+    let stage = Stage::small();
+    stage
+        .workspace
+        .write("src/calc.py", "def total(xs):\n    return len(xs)\n");
+    stage.workspace.commit("faster");
+    let ran = stage.score(&stage.agent());
+    ran.expect_code(1);
+    stage.expect(["FAIL", "PASS", "PASS"]);
+    assert!(
+        stage.reasons().contains("test_three"),
+        "{}",
+        stage.reasons()
+    );
+    assert!(
+        !stage.reasons().contains("test_empty"),
+        "{}",
+        stage.reasons()
+    );
+    let join = stage.join(&[]);
+    join.expect_code(1);
+    assert_eq!(
+        join.stdout.trim(),
+        "MERGE_BLOCKED: src_score=FAIL oracle_integrity=PASS flake_lease=PASS"
+    );
+}
+
+#[test]
+fn row_03_src_and_a_sealed_edit_is_not_run() {
+    let stage = Stage::small();
+    stage
+        .workspace
+        .write("src/calc.py", "def total(xs):\n    return 6\n");
+    stage.workspace.write(
+        "tests/sealed/test_core.py",
+        "from calc import total\n\n\ndef test_three():\n    assert total([1, 2, 3]) == 6\n",
+    );
+    stage.workspace.commit("green");
+    stage.score(&stage.agent()).expect_code(1);
+    stage.expect(["NOT_RUN", "FAIL", "NOT_RUN"]);
+    assert!(stage.reasons().contains("oracle-edit"));
+    assert!(stage.reasons().contains("tests/sealed/test_core.py"));
+    stage.join(&[]).expect_code(1);
+}
+
+#[test]
+fn row_04_proposed_tests_are_not_scored() {
+    let stage = Stage::small();
+    honest_patch(&stage.workspace);
+    stage.workspace.write(
+        "tests/proposed/test_mine.py",
+        "def test_mine():\n    assert False\n",
+    );
+    stage.workspace.commit("my own test");
+    stage.score(&stage.agent()).expect_code(0);
+    stage.expect(["PASS", "PASS", "PASS"]);
+    let report = report(&stage.out()).to_string();
+    assert!(
+        !report.contains("test_mine.py::"),
+        "it must not run: {report}"
+    );
+}
+
+#[test]
+fn row_05_an_unleased_skip_of_base_blocks_an_agents_patch() {
+    let stage = Stage::of(&with_skip());
+    honest_patch(&stage.workspace);
+    stage.score(&stage.agent()).expect_code(1);
+    stage.expect(["PASS", "PASS", "FAIL"]);
+    assert!(stage.reasons().contains("unleased-skip"));
+    assert!(stage.reasons().contains("test_one"));
+    stage.join(&[]).expect_code(1);
+}
+
+#[test]
+fn row_05_an_unleased_skip_blocks_a_maintainers_change_set() {
+    let stage = Stage::small();
+    add_skip(&stage.workspace);
+    stage.workspace.commit("skip");
+    stage.score(&stage.maintainer()).expect_code(1);
+    stage.expect(["PASS", "PASS", "FAIL"]);
+    assert!(stage.reasons().contains("unleased-skip"));
+    stage.join(&["--change-set", "human"]).expect_code(1);
+}
+
+#[test]
+fn row_06_a_lease_in_date_lets_an_agents_patch_through_until_it_expires() {
+    let stage = Stage::of(&with_skip());
+    stage.lease(&in_days(10));
+    stage.workspace.commit("lease");
+    stage.land();
+    honest_patch(&stage.workspace);
+    stage.score(&stage.agent()).expect_code(0);
+    stage.expect(["PASS", "PASS", "PASS"]);
+    stage.join(&[]).expect_code(0);
+    let statement: Value =
+        serde_json::from_slice(&std::fs::read(stage.out().join("flake_lease.json")).unwrap())
+            .unwrap();
+    let until = statement["predicate"]["validUntil"].to_string();
+    let lease: Value = serde_json::from_slice(
+        &std::fs::read(stage.workspace.path().join("ci/flake_leases.json")).unwrap(),
+    )
+    .unwrap();
+    let expires = &lease["leases"][0]["expires_at"];
+    let expires = expires
+        .as_i64()
+        .map_or_else(|| expires.as_str().unwrap().to_owned(), rfc3339);
+    assert!(until.contains(&expires[..19]), "{until} is not {expires}");
+}
+
+#[test]
+fn row_06_a_lease_in_date_lets_a_maintainers_change_set_through() {
+    let stage = Stage::small();
+    add_skip(&stage.workspace);
+    stage.workspace.commit("skip");
+    stage.lease(&in_days(40));
+    stage.workspace.git(&["add", "-A"]);
+    stage
+        .workspace
+        .git(&["commit", "-q", "--amend", "-m", "skip, leased"]);
+    stage.score(&stage.maintainer());
+    stage.expect(["PASS", "PASS", "PASS"]);
+    stage.join(&[]).expect_code(1);
+    let join = stage.join(&["--change-set", "human"]);
+    join.expect_code(0);
+    assert_eq!(join.stdout.trim(), "MERGE_OK");
+}
+
+#[test]
+fn row_07_an_expired_lease_blocks() {
+    let stage = Stage::of(&with_skip());
+    stage.lease(&in_days(1));
+    let path = stage.workspace.path().join("ci/flake_leases.json");
+    let mut leases: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    leases["leases"][0]["expires_at"] = Value::from(1_700_000_000);
+    std::fs::write(&path, leases.to_string()).unwrap();
+    stage.workspace.commit("lease");
+    stage.land();
+    honest_patch(&stage.workspace);
+    stage.score(&stage.agent()).expect_code(1);
+    stage.expect(["PASS", "PASS", "FAIL"]);
+    assert!(stage.reasons().contains("lease-expired"));
+}
+
+#[test]
+fn row_07_a_lease_for_another_test_body_blocks_an_agents_patch() {
+    let stage = Stage::of(&with_skip());
+    stage.lease(&in_days(10));
+    stage
+        .workspace
+        .write("tests/sealed/test_old.py", SKIPPED.replace("== 2", "== 3"));
+    stage.workspace.commit("lease, and the test moved on");
+    stage.land();
+    honest_patch(&stage.workspace);
+    stage.score(&stage.agent()).expect_code(1);
+    stage.expect(["PASS", "PASS", "FAIL"]);
+    assert!(stage.reasons().contains("lease-digest-mismatch"));
+}
+
+#[test]
+fn row_07_a_lease_for_another_test_body_blocks_a_maintainers_change_set() {
+    let stage = Stage::of(&with_skip());
+    stage.lease(&in_days(10));
+    stage
+        .workspace
+        .write("tests/sealed/test_old.py", SKIPPED.replace("== 2", "== 3"));
+    stage.workspace.commit("lease, and the test moved on");
+    stage.score(&stage.maintainer());
+    stage.expect(["PASS", "PASS", "FAIL"]);
+    assert!(stage.reasons().contains("lease-digest-mismatch"));
+    stage.join(&["--change-set", "human"]).expect_code(1);
+}
+
+#[test]
+fn row_08_lease_file_and_src_in_one_patch_is_not_run_for_any_role() {
+    let stage = Stage::of(&with_skip());
+    stage.lease(&in_days(10));
+    honest_patch(&stage.workspace);
+    for client in [stage.agent(), stage.maintainer()] {
+        stage.score(&client).expect_code(1);
+        stage.expect(["NOT_RUN", "FAIL", "NOT_RUN"]);
+        assert!(stage.reasons().contains("lease-edit"));
+        stage.join(&["--change-set", "human"]).expect_code(1);
+    }
+}
+
+/// So many days from now, as the lease tool takes it.
+fn in_days(days: u32) -> String {
+    format!("{days}d")
+}
+
+fn rfc3339(seconds: i64) -> String {
+    tribunal_core::id::UnixTime(seconds).rfc3339()
+}
