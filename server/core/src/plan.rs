@@ -6,9 +6,11 @@
 mod admission;
 mod attempts;
 mod facts;
+mod findings;
 mod warnings;
 
 pub use facts::{OracleFacts, SrcEntry, SrcFacts, TreeSource};
+pub use findings::Finding;
 
 use crate::classify::{DiffClass, PathClass, Standing, class_of};
 use crate::git::{Change, GitPath, Relation, ResolvedCommits};
@@ -19,7 +21,6 @@ use crate::policy::Policy;
 use crate::reason::{Reason, Refused};
 use crate::request::Role;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// Whose change set this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,32 +30,6 @@ pub enum ChangeSet {
     Agent,
     /// Oracle only, by a maintainer's token: head's oracle, base's src.
     Human,
-}
-
-/// A reason with what in particular was seen; prose is for people, the code for machines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The code.
-    pub reason: Reason,
-    /// The path or case it is about, where there is one. Raw text: escape before showing on a terminal.
-    pub subject: Option<String>,
-    /// What was seen, one or two sentences, fit to be shown.
-    pub detail: String,
-}
-
-impl Finding {
-    /// A finding about a path.
-    #[must_use]
-    pub fn at(reason: Reason, path: &GitPath, detail: impl Into<String>) -> Self {
-        let subject = path
-            .as_utf8()
-            .map_or_else(|| path.to_string(), str::to_owned);
-        Self {
-            reason,
-            subject: Some(subject),
-            detail: detail.into(),
-        }
-    }
 }
 
 /// The patch that is scored, and what it is scored against: what every statement binds, run or not.
@@ -238,7 +213,7 @@ impl OpenDiff {
         };
         match manifest {
             Ok(files) if barring.is_empty() => Ok(Plan::Run(Box::new(RunPlan {
-                oracle_findings: capped(cassettes(&patch)),
+                oracle_findings: findings::capped(findings::cassettes(&patch)),
                 patch,
                 files,
                 src,
@@ -248,7 +223,7 @@ impl OpenDiff {
             }))),
             other => {
                 barring.extend(other.err());
-                let barring = capped(barring);
+                let barring = findings::capped(barring);
                 Ok(Plan::Decided(Box::new(Decided {
                     patch,
                     findings: barring,
@@ -272,42 +247,6 @@ pub enum Plan {
     Decided(Box<Decided>),
     /// To be run.
     Run(Box<RunPlan>),
-}
-
-/// Cassettes and their ledger are judged in their own room once it is there; until then no change of them is accepted.
-/// They are not part of the overlay, so everything else still runs.
-fn cassettes(patch: &ScoredPatch) -> Vec<Finding> {
-    let changed = patch
-        .changes()
-        .iter()
-        .filter(|(_, class)| *class == PathClass::Cassette);
-    changed
-        .map(|(change, _)| {
-            let ledger = change.path.as_bytes() == patch.policy().paths.ledger.as_str().as_bytes();
-            let reason = match (&change.head, ledger) {
-                (None, _) => Reason::CassettePinLost,
-                (Some(_), true) => Reason::CassetteUnaccepted,
-                (Some(_), false) => Reason::CassetteDrift,
-            };
-            let told = "this server accepts no change of cassettes or their ledger";
-            Finding::at(reason, &change.path, told)
-        })
-        .collect()
-}
-
-/// How many findings one patch is told.
-const NAMED: usize = 50;
-
-/// Every code that occurs is told at least once, whatever crowd another one makes.
-fn capped(findings: Vec<Finding>) -> Vec<Finding> {
-    if findings.len() <= NAMED {
-        return findings;
-    }
-    let mut told: BTreeSet<Reason> = BTreeSet::new();
-    let (first, more): (Vec<_>, Vec<_>) = findings
-        .into_iter()
-        .partition(|finding| told.insert(finding.reason));
-    first.into_iter().chain(more).take(NAMED).collect()
 }
 
 /// Verdicts known without a run: `oracle_integrity` FAIL, `src_score` and `flake_lease` NOT_RUN.

@@ -257,7 +257,7 @@ fn pytest_tables_are_compared_as_data() {
 
 #[test]
 fn a_table_file_that_is_no_plain_file_or_was_not_read_is_an_edit() {
-    let link = changes(&["pyproject.toml=x"], &["pyproject.toml@docs/x.toml"]).remove(0);
+    let link = changes(&["tox.ini=[a]"], &["tox.ini@[b]"]).remove(0);
     assert_eq!(class_of_change(&Paths::default(), &link), PathClass::Oracle);
     let mut unread = changes(&["tox.ini=[a]"], &["tox.ini=[b]"]).remove(0);
     assert_eq!(
