@@ -24,7 +24,12 @@ WHEELS = Path("/tmp/assemble")  # noqa: S108  (a container of our own, used once
 ROOMS = ("runner", "deps")
 # Mount points and links that the sandbox expects (PROTOCOL.md, "Layout in the container").
 FOLDERS = ("tree", "srcfiles", "home/attempt", "run/tribunal")
-LINKS = {"etc/passwd": "/run/tribunal/etc/passwd", "etc/group": "/run/tribunal/etc/group"}
+SITE = f"usr/local/lib/python{sys.version_info.major}.{sys.version_info.minor}/dist-packages"
+LINKS = {
+    "etc/passwd": "/run/tribunal/etc/passwd",
+    "etc/group": "/run/tribunal/etc/group",
+    f"{SITE}/project.pth": "/run/tribunal/etc/project.pth",
+}
 PRELOAD = "etc/ld.so.preload"
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 

@@ -1,12 +1,14 @@
 """Collection: pytest's items to the cases, errors and silences that an attempt reports before it runs anything."""
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from _pytest.config import ConftestImportFailure
 
 from .channel import Channel
 from .frames import Message
@@ -41,6 +43,13 @@ class Collected:
 
 def failure(file: str, exception: Message) -> Message:
     return {"file": file, "exception": exception}
+
+
+def conftest_failure(error: BaseException, tree: str) -> tuple[str, BaseException] | None:
+    """The conftest that could not be imported, and why."""
+    if not isinstance(error, ConftestImportFailure):
+        return None
+    return os.path.relpath(error.path, tree), error.cause
 
 
 def silence(node: str, file: str, reason: str, by: str) -> Message:

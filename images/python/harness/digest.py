@@ -38,6 +38,11 @@ class Found:
     def qualname(self) -> str:
         return ".".join([*(outer.name for outer in self.classes), self.node.name])
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """What a code object of it says of itself: qualified name and first line, decorators included."""
+        return self.qualname, min([self.node.lineno, *(item.lineno for item in self.node.decorator_list)])
+
 
 class Uncompilable(ValueError):
     """The file does not compile; the message says where."""
@@ -56,13 +61,14 @@ def of_source(source: bytes) -> dict[str, Message]:
 def _of_tree(tree: ast.Module, module: CodeType) -> dict[str, Message]:
     flags = _future_flags(module)
     plain = dict(_plain_codes(module))
+    # What the compiler dropped has no code object, and so no digest.
+    compiled = {item.qualname: item for item in _functions(tree.body) if item.place in plain}
     out: dict[str, Message] = {}
-    for name, found in _inherited(tree, {item.qualname: item for item in _functions(tree.body)}).items():
+    for name, found in _inherited(tree, compiled).items():
         alone = _compiled_alone(found, flags)
-        first = min([found.node.lineno, *(item.lineno for item in found.node.decorator_list)])
-        code = plain.get((found.qualname, first))
-        if alone is None or code is None:
-            continue  # the compiler dropped it: no code object, no digest
+        if alone is None:
+            continue
+        code = plain[found.place]
         state = hashlib.sha256(b"tribunal-digest-v2\0")
         for piece in (*_code(alone), _syntax(found.node).encode()):
             state.update(piece)

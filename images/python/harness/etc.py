@@ -16,6 +16,7 @@ def write(layout: Layout, uid_base: int, uid_count: int, pythonpath: tuple[str, 
     for uid in range(uid_base, uid_base + uid_count):
         users.append(f"attempt-{uid}:x:{uid}:{uid}::{layout.home}:/bin/sh")
         groups.append(f"attempt-{uid}:x:{uid}:")
+    os.chmod(layout.state, 0o711)  # noqa: S103  passed through, not listed
     os.makedirs(layout.etc, mode=0o755, exist_ok=True)
     os.chmod(layout.etc, 0o755)  # noqa: S103  attempts read it
     for name, lines in (

@@ -3,6 +3,7 @@
 A guarded optional import; without Hypothesis nothing happens.
 """
 
+import importlib
 import importlib.util
 import sys
 from typing import Any
@@ -11,8 +12,9 @@ PLUGIN = "_hypothesis_pytestplugin"
 PROFILE = "tribunal"
 
 
-def available() -> bool:
-    return PLUGIN in sys.modules or importlib.util.find_spec(PLUGIN) is not None
+def plugins() -> list[Any]:
+    """Hypothesis's own pytest plug-in, where it is installed."""
+    return [importlib.import_module(PLUGIN)] if importlib.util.find_spec(PLUGIN) is not None else []
 
 
 def _pinned(current: Any) -> Any:
@@ -40,6 +42,16 @@ def apply(seed: int) -> None:
 def pin(test: Any, seed: int) -> None:
     """For one test function, or state machine's test case, whatever settings and seed it carries itself."""
     function = getattr(test, "__func__", test)
-    if getattr(function, "is_hypothesis_test", False):
-        function._hypothesis_internal_use_seed = seed
-        function._hypothesis_internal_use_settings = _pinned(function._hypothesis_internal_use_settings)
+    if not getattr(function, "is_hypothesis_test", False):
+        return
+    machine = getattr(function, "_hypothesis_state_machine_class", None)
+    if machine is None:
+        current = getattr(function, "_hypothesis_internal_use_settings", None)
+        if current is not None:
+            function._hypothesis_internal_use_seed = seed
+            function._hypothesis_internal_use_settings = _pinned(current)
+        return
+    machine._hypothesis_internal_use_seed = seed
+    holder: Any = type(getattr(test, "__self__", None))
+    if hasattr(holder, "settings"):
+        holder.settings = _pinned(holder.settings)

@@ -49,25 +49,30 @@ class SealedModules:
         top = resolve_package_path(path)
         self._add(str(path.parent if top is None else top.parent))
         if top is None:
-            return self._module(self._free_name(path), path)
-        parts = path.relative_to(top.parent).with_suffix("").parts
-        for depth in range(1, len(parts)):
-            package = top.parent.joinpath(*parts[:depth], "__init__.py")
-            loaded = self._module(".".join(parts[:depth]), package)
-        return loaded if path.name == "__init__.py" else self._module(".".join(parts), path)
+            return self._module(self._free_name(path.stem, path), path)
+        first, *rest = path.relative_to(top.parent).with_suffix("").parts
+        name = self._free_name(first, top / "__init__.py")
+        place = top
+        loaded = self._module(name, place / "__init__.py")
+        for part in rest:
+            if part == "__init__":
+                break
+            name, place = f"{name}.{part}", place / part
+            loaded = self._module(name, path if place.with_suffix(".py") == path else place / "__init__.py")
+        return loaded
 
     def _add(self, place: str) -> None:
         if place not in self._places:
             self._places.append(place)
             sys.path.insert(self._standard, place)
 
-    def _free_name(self, path: Path) -> str:
-        name = path.stem
+    def _free_name(self, name: str, path: Path) -> str:
         taken = sys.modules.get(name)
         if taken is None or _place(taken) == str(path):
             return name
-        relative = path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
-        return "_".join(part.replace(".", "_") for part in relative.with_suffix("").parts)
+        place = path.parent if path.name == "__init__.py" else path.with_suffix("")
+        relative = place.relative_to(self._tree) if place.is_relative_to(self._tree) else place
+        return "_".join(part.replace(".", "_") for part in relative.parts)
 
     def _module(self, name: str, path: Path) -> types.ModuleType:
         loaded = sys.modules.get(name)
@@ -90,14 +95,26 @@ class SealedModules:
 
     @staticmethod
     def _spec(name: str, path: Path) -> importlib.machinery.ModuleSpec:
-        directory = path.parent.parent if path.name == "__init__.py" else path.parent
+        place = path.parent if path.name == "__init__.py" else path.with_suffix("")
         for finder in sys.meta_path:
             find: Callable[..., Any] | None = getattr(finder, "find_spec", None)
-            spec = find(name, [str(directory)]) if find is not None else None
+            spec = find(place.name, [str(place.parent)]) if find is not None else None
             if spec is not None and spec.origin == str(path):
-                found: importlib.machinery.ModuleSpec = spec
-                return found
+                return _named(spec, name, path)
         raise ImportError(f"no module at {path}")
+
+
+def _named(spec: importlib.machinery.ModuleSpec, name: str, path: Path) -> importlib.machinery.ModuleSpec:
+    """The same module under another name: pytest's rewriting loader takes any, a source loader knows its own."""
+    loader = spec.loader
+    if isinstance(loader, SourceOnly) and loader.name != name:
+        loader = SourceOnly(name, str(path))
+    made = importlib.util.spec_from_file_location(
+        name, str(path), loader=loader, submodule_search_locations=spec.submodule_search_locations
+    )
+    if made is None:
+        raise ImportError(f"no module at {path}")
+    return made
 
 
 def _place(module: types.ModuleType) -> str | None:
@@ -111,6 +128,8 @@ def install(layout: Layout, sides: Sides) -> None:
     _pytest.python.import_path = modules.load  # type: ignore[attr-defined, assignment]
     _pytest.config.import_path = modules.load  # type: ignore[attr-defined, assignment]
     _pytest.assertion.rewrite._read_pyc = lambda *_: None
+    # What a zygote warmed cannot be rewritten any more, which is no fault of the base's configuration.
+    _pytest.assertion.rewrite.AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
     _refuse_conftests(sides)
 
 

@@ -73,7 +73,7 @@ class Output:
                     self._closed.popitem(last=False)
                 data = data[end + 1 :]
             else:
-                data = data[end + 1 :]
+                data = data[at + len(self._prefix) :]
         self._pending = data[-(_TAIL + self._longest) :]
 
     def take(self, number: int) -> str:

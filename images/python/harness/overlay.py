@@ -29,6 +29,9 @@ class Overlay:
         self._laid: tuple[object, ...] = ()
 
     def lay(self, stream: "TarStream") -> None:
+        for place in self._places():
+            os.chown(place, 0, 0)
+            os.chmod(place, 0o755)  # noqa: S103  attempts read it
         try:
             with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|") as archive:
                 for member in archive:
@@ -99,12 +102,14 @@ class Overlay:
         os.symlink(linkname, target)
 
     def _fingerprint(self) -> tuple[object, ...]:
-        places = {
-            os.path.dirname(self._layout.place(root + "x", (root,)) or "") for root in self._roots if root[-1] == "/"
-        }
+        return tuple(self._state(place) for place in self._places())
+
+    def _places(self) -> list[str]:
+        """The mounted directories that hold src."""
+        tops = {f"{self._layout.tree}/{root[:-1]}" for root in self._roots if root.endswith("/")}
         if any(not root.endswith("/") for root in self._roots):
-            places.add(self._layout.srcfiles)
-        return tuple(self._state(place) for place in sorted(places) if os.path.isdir(place))
+            tops.add(self._layout.srcfiles)
+        return sorted(top for top in tops if os.path.isdir(top))
 
     @staticmethod
     def _state(place: str) -> tuple[object, ...]:

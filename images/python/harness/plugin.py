@@ -5,6 +5,8 @@ An exception of any kind in a case is that case's failure; only `pytest.exit` en
 end is never reported.
 """
 
+import os
+import sys
 import time
 from collections.abc import Generator
 
@@ -14,9 +16,8 @@ from _pytest.terminal import TerminalReporter
 
 from . import hypothesis_settings, seeds
 from .channel import Channel
-from .collection import Collected, case, name, unique
+from .collection import Collected, case, failure, name, unique
 from .exceptions import Exceptions
-from .layout import Layout
 from .orders import Attempt
 from .phases import Judge, Phase, reported
 from .silence import Silences, is_empty_set, unsilence
@@ -41,12 +42,12 @@ class Sink:
 
 
 class Plugin:
-    def __init__(self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt, layout: Layout) -> None:
+    def __init__(self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt) -> None:
         self._channel = channel
         self._exceptions = exceptions
         self._order = order
         self._judge = Judge(sides, exceptions, order.unsilenced)
-        self._silences = Silences(layout, self._judge)
+        self._silences = Silences(self._judge)
         self._collected = Collected()
         self._number = 0
         self._inside = False  # in a report of our own, not one of a subtest
@@ -62,6 +63,29 @@ class Plugin:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if isinstance(reporter, TerminalReporter):
             reporter._tw._file = Sink()
+
+    def pytest_internalerror(self, excrepr: object) -> None:
+        """pytest or a conftest hook fell over; what it says goes where the attempt prints."""
+        print(str(excrepr)[-4000:], file=sys.__stderr__)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """All files that can be collected, even where pytest would refuse the whole session for one that cannot."""
+        files = list(session.config.args)
+        while True:
+            try:
+                session.perform_collect(files)
+                return True
+            except pytest.UsageError as error:
+                refused = [file for file in files if any(_names(line, file) for line in error.args)]
+                if not refused:
+                    raise
+            for file in refused:
+                files.remove(file)
+                path = os.path.relpath(file, session.config.rootpath)
+                self._collected.errors.append(
+                    failure(path, self._exceptions.describe(pytest.UsageError("not collected")))
+                )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_make_collect_report(
@@ -188,6 +212,10 @@ class Plugin:
         if not inside and error is not None:
             self._subtests.append(self._judge.phase(item, "call", error, _long(report)))
         return report
+
+
+def _names(line: object, file: str) -> bool:
+    return any(file in part.split() for part in str(line).splitlines())
 
 
 def _raised(item: pytest.Item, call: pytest.CallInfo[object]) -> BaseException | None:

@@ -4,6 +4,7 @@ PID 1 inherits every orphan of the container. Nobody's exit status is lost: what
 somebody asks for it.
 """
 
+import contextlib
 import os
 import signal
 import time
@@ -76,11 +77,20 @@ class Reaper:
         """
         limit = time.monotonic() + CONVERGE_SECONDS
         while present := living(uids):
-            for uid in {owner for _, owner in present}:
-                self._kill_as(uid)
-            self.sweep()
             if time.monotonic() > limit:
                 raise Unkillable(f"{len(present)} processes left")
+            try:
+                for uid in {owner for _, owner in present}:
+                    self._kill_as(uid)
+            except BlockingIOError:
+                # No process left to be had: the attempt holds them all. Killed ones that nobody has reaped yet keep
+                # it so, and then it cannot make new ones either.
+                for pid, _ in present:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                if living(uids):
+                    continue
+            self.sweep()
         self.sweep()
 
     def end_everything(self, uids: Collection[int]) -> None:

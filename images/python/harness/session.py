@@ -5,14 +5,13 @@ choose the result: `addopts`, required or auto-loaded plug-ins, the cache, log f
 False means that the session did not reach its own end.
 """
 
-import os
-
-import pytest
-from _pytest.config import Config, ConftestImportFailure, _prepareconfig
+import _pytest.runner
+from _pytest.config import Config, _prepareconfig
 
 from . import hypothesis_settings, imports, seeds
+from .asyncs import Asyncs
 from .channel import Channel
-from .collection import Collected, failure
+from .collection import Collected, conftest_failure, failure
 from .exceptions import Exceptions
 from .layout import Layout
 from .orders import Attempt, Policy
@@ -30,20 +29,20 @@ def arguments(layout: Layout, policy: Policy, files: tuple[str, ...]) -> list[st
     ]  # fmt: skip
     for override in OVERRIDES:
         words += ["-o", override]
-    if hypothesis_settings.available():
-        words += ["-p", hypothesis_settings.PLUGIN]
     return [*words, *(f"{layout.tree}/{file}" for file in files)]
 
 
 def run(channel: Channel, layout: Layout, policy: Policy, files: tuple[str, ...], order: Attempt) -> bool:
     sides = Sides(layout, policy)
     exceptions = Exceptions(sides)
-    plugin = Plugin(channel, sides, exceptions, order, layout)
+    plugin = Plugin(channel, sides, exceptions, order)
     seeds.apply(order.seed)
     hypothesis_settings.apply(order.seed)
     imports.install(layout, sides)
+    # A case id in the environment would tell the product which answer is wanted.
+    _pytest.runner._update_current_test_var = lambda item, when: None
     try:
-        config = _prepareconfig(arguments(layout, policy, files), [plugin])
+        config = _prepareconfig(arguments(layout, policy, files), [plugin, Asyncs(), *hypothesis_settings.plugins()])
     except (SystemExit, KeyboardInterrupt, Exception) as error:  # noqa: BLE001
         return _without_session(channel, exceptions, layout, error)
     _session(config)
@@ -59,12 +58,6 @@ def _session(config: Config) -> None:
 
 def _without_session(channel: Channel, exceptions: Exceptions, layout: Layout, error: BaseException) -> bool:
     """pytest could not even be configured, mostly for a conftest that cannot be imported: all cases are missing."""
-    file = ""
-    cause: BaseException = error
-    if isinstance(error, ConftestImportFailure):
-        file = os.path.relpath(error.path, layout.tree)
-        cause = error.cause
-    elif isinstance(error, pytest.UsageError):
-        cause = pytest.UsageError(*error.args)
+    file, cause = conftest_failure(error, layout.tree) or ("", error)
     Collected(errors=[failure(file, exceptions.describe(cause))]).send(channel)
     return True

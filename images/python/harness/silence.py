@@ -10,9 +10,8 @@ import pytest
 from _pytest.compat import NOTSET
 from _pytest.unittest import UnitTestCase
 
-from .collection import Collected, failure, file_of, qualname, silence
+from .collection import Collected, conftest_failure, failure, file_of, qualname, silence
 from .exceptions import Exceptions
-from .layout import Layout
 from .phases import SKIPS, Judge, Phase
 from .source import SEALED
 
@@ -24,8 +23,7 @@ class Interruption(Exception):
 
 
 class Silences:
-    def __init__(self, layout: Layout, judge: Judge) -> None:
-        self._layout = layout
+    def __init__(self, judge: Judge) -> None:
         self._judge = judge
         self._found: list[tuple[str, str, str, str, str]] = []  # node, file, qualname, reason, by
 
@@ -54,6 +52,10 @@ class Silences:
         if isinstance(error, SKIPS):
             reason = str(getattr(error, "msg", None) or error)
             self._found.append((collector.nodeid, file, "", reason, self._judge.raiser(error)))
+            return
+        broken = conftest_failure(error, str(collector.config.rootpath)) if error is not None else None
+        if broken is not None:
+            into.errors.append(failure(broken[0], exceptions.describe(broken[1])))
             return
         if error is None:
             text = str(report.longrepr)

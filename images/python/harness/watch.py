@@ -111,13 +111,15 @@ class Watch:
         if not self._ledger.booted and end == "exited":
             raise AttemptFailed(f"a fork did not become an attempt: {self._output.rest()[-1000:]}")
         running = self._ledger.running
-        for frame in self._ledger.interrupted(self._output.rest()):
+        last = self._output.rest()
+        for frame in self._ledger.interrupted(last):
             self._server.send(frame)
         return {
             "end": end, "exit_code": ended.code if ended else None, "signal": ended.signal if ended else None,
             "running": running.node if running else None, "phase": running.when if running else None,
             "wall_ms": round(self._wall, 3), "cpu_ms": round(spent, 3), "run_delay_ms": round(self._delay, 3),
             "oom_kills": kills, "output_bytes": self._output.total,
+            "output": last if running is None else "",
         }  # fmt: skip
 
     def _tell(self, order: bytes) -> bytes:

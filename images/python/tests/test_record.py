@@ -1,0 +1,147 @@
+"""The ledger: records in their order become frames, all else is foreign."""
+
+import copy
+
+import pytest
+
+from harness.record import ForeignRecord, Ledger
+
+CASE = {"node": "a.py::test_a", "file": "a.py", "qualname": "test_a", "marks": ["skip"]}
+COLLECTED = {
+    "kind": "collected",
+    "cases": [CASE, CASE | {"node": "a.py::test_b"}],
+    "errors": [],
+    "skips": [],
+    "more": False,
+}
+PHASE = {
+    "kind": "phase", "case": 0, "when": "setup", "next": "call", "mark": 2, "outcome": "passed", "xfail": None,
+    "xpassed": False, "skip_reason": None, "by": "runner", "exception": None, "duration_ms": 1.23456,
+}  # fmt: skip
+BOOTED, BEGIN, END = {"kind": "booted"}, {"kind": "begin", "case": 0, "mark": 1}, {"kind": "end"}
+CALL = PHASE | {"when": "call", "next": "teardown", "mark": 3}
+TEARDOWN = PHASE | {"when": "teardown", "next": None, "mark": 4}
+
+
+def ledger() -> Ledger:
+    return Ledger(5, lambda number: f"text {number}")
+
+
+def fed(*records) -> tuple[Ledger, list]:
+    book, frames = ledger(), []
+    for record in records:
+        frames += book.accept(copy.deepcopy(record))
+    return book, frames
+
+
+def test_a_whole_attempt():
+    book, frames = fed(BOOTED, COLLECTED, BEGIN, PHASE, CALL, TEARDOWN, END)
+    assert book.ended
+    collected, case = frames
+    assert collected == {
+        "type": "collected",
+        "attempt": 5,
+        "cases": COLLECTED["cases"],
+        "errors": [],
+        "skips": [],
+        "more": False,
+    }
+    assert (case["type"], case["attempt"], case["node"]) == ("case", 5, "a.py::test_a")
+    assert [phase["when"] for phase in case["phases"]] == ["setup", "call", "teardown"]
+    assert [phase["output"] for phase in case["phases"]] == ["text 2", "text 3", "text 4"]
+    assert case["phases"][0] == {
+        "when": "setup", "outcome": "passed", "xfail": None, "xpassed": False, "skip_reason": None, "by": "runner",
+        "exception": None, "output": "text 2", "duration_ms": 1.235, "reported": True,
+    }  # fmt: skip
+
+
+def test_a_setup_that_did_not_pass_goes_on_to_teardown():
+    book, frames = fed(BOOTED, COLLECTED, BEGIN, PHASE | {"outcome": "failed", "next": "teardown"}, TEARDOWN, END)
+    assert book.ended
+    assert len(frames[1]["phases"]) == 2
+
+
+def test_an_interruption_says_where():
+    book, frames = fed(BOOTED, COLLECTED, BEGIN, PHASE)
+    assert (book.running.node, book.running.when) == ("a.py::test_a", "call")
+    (case,) = book.interrupted("last words")
+    assert [(phase["when"], phase["reported"]) for phase in case["phases"]] == [("setup", True), ("call", False)]
+    assert case["phases"][1]["outcome"] == "failed"
+    assert case["phases"][1]["output"] == "last words"
+    assert book.interrupted("") == []
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [COLLECTED],
+        [END],
+        [BOOTED, BOOTED],
+        [BOOTED, BEGIN],
+        [BOOTED, END],
+        [BOOTED, COLLECTED, COLLECTED],
+        [BOOTED, COLLECTED, PHASE],
+        [BOOTED, COLLECTED, BEGIN, BEGIN],
+        [BOOTED, COLLECTED, BEGIN, END],
+        [BOOTED, COLLECTED, BEGIN, CALL],
+        [BOOTED, COLLECTED, BEGIN, PHASE, PHASE],
+        [BOOTED, COLLECTED, BEGIN, PHASE, TEARDOWN],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"next": None}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"case": 1}],
+        [BOOTED, COLLECTED, BEGIN, PHASE, CALL, TEARDOWN, BEGIN],
+        [BOOTED, COLLECTED, BEGIN, PHASE, CALL, TEARDOWN, TEARDOWN],
+        [BOOTED, COLLECTED, BEGIN | {"case": 2}],
+        [BOOTED, COLLECTED, BEGIN | {"case": -1}],
+        [BOOTED, COLLECTED, BEGIN | {"case": True}],
+        [BOOTED, COLLECTED, END, END],
+        [BOOTED, COLLECTED, END, BEGIN],
+        [BOOTED, {}],
+        [BOOTED, {"kind": []}],
+        [BOOTED, COLLECTED | {"more": 1}],
+        [BOOTED, COLLECTED | {"cases": [1]}],
+        [BOOTED, COLLECTED | {"cases": [CASE | {"node": None}]}],
+        [BOOTED, COLLECTED | {"errors": [{"file": "x"}]}],
+        [BOOTED, COLLECTED | {"skips": [{"node": "x", "file": "x", "reason": "x", "by": "me"}]}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"outcome": "error"}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"duration_ms": float("inf")}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"duration_ms": -1}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"xpassed": "yes"}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"exception": "text"}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"exception": {"type": "E"}}],
+    ],
+)
+def test_what_no_harness_would_write(records):
+    *proper, last = records
+    book, _ = fed(*proper)
+    with pytest.raises(ForeignRecord):
+        book.accept(copy.deepcopy(last))
+
+
+def test_everything_is_capped_and_copied():
+    huge = "x" * 100_000
+    exception = {"type": huge, "message": huge + "\ud800", "traceback": huge + "end", "extra": huge}
+    _, (_, case) = fed(
+        BOOTED,
+        COLLECTED | {"cases": [CASE | {"node": huge, "qualname": huge, "marks": [huge] * 500, "extra": huge}]},
+        BEGIN,
+        PHASE | {"outcome": "failed", "next": "teardown", "exception": exception, "xfail": huge, "extra": huge},
+        TEARDOWN,
+    )
+    phase = case["phases"][0]
+    assert "extra" not in phase
+    assert {key: len(value) for key, value in phase["exception"].items()} == {
+        "type": 200,
+        "message": 2000,
+        "traceback": 6000,
+    }
+    assert phase["exception"]["traceback"].endswith("end")
+    assert len(phase["xfail"]) == 2000
+    assert len(case["node"]) == 4200
+
+
+def test_collections_come_in_pieces():
+    book, frames = fed(
+        BOOTED, COLLECTED | {"more": True}, COLLECTED | {"more": True, "cases": []}, COLLECTED, BEGIN | {"case": 3}
+    )
+    assert [frame["more"] for frame in frames] == [True, True, False]
+    assert book.running.node == "a.py::test_b"
