@@ -13,7 +13,8 @@ from .frames import plain
 
 TEXT = 4000  # characters of a phase's output that are kept
 _TAIL = 4 * TEXT
-_SEGMENTS = 64
+_SEGMENTS = 20_000  # phases whose records are still to come; most are empty
+_KEPT = 16 << 20  # bytes of their texts
 _READ = 1 << 18
 
 
@@ -32,6 +33,7 @@ class Output:
         self._longest = len(self._prefix) + 21
         self._pending = b""  # the open phase: at most its tail, and perhaps half a mark at its end
         self._closed: OrderedDict[int, bytes] = OrderedDict()
+        self._kept = 0
 
     @property
     def flooded(self) -> bool:
@@ -68,19 +70,24 @@ class Output:
             elif number.isdigit():
                 self.total -= end + 1 - at
                 self.case = max(0, self.case - (end + 1 - at))
-                self._closed[int(number)] = data[:at][-_TAIL:]
-                if len(self._closed) > _SEGMENTS:
-                    self._closed.popitem(last=False)
+                self._close(int(number), data[:at][-_TAIL:])
                 data = data[end + 1 :]
             else:
                 data = data[at + len(self._prefix) :]
         self._pending = data[-(_TAIL + self._longest) :]
+
+    def _close(self, number: int, text: bytes) -> None:
+        self._kept += len(text) - len(self._closed.pop(number, b""))
+        self._closed[number] = text
+        while len(self._closed) > _SEGMENTS or self._kept > _KEPT:
+            self._kept -= len(self._closed.popitem(last=False)[1])
 
     def take(self, number: int) -> str:
         """The text before mark `number`; for a number that never came, what is open now."""
         text = self._closed.pop(number, None)
         if text is None:
             return self.rest()
+        self._kept -= len(text)
         return self._render(text)
 
     def rest(self) -> str:

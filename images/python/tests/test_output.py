@@ -65,9 +65,13 @@ def test_only_the_tail_is_kept():
 
 def test_marks_nobody_asked_for_do_not_pile_up():
     out = output(limit=10**9)
-    for number in range(10_000):
-        out.feed(b"x" * 100 + mark(TOKEN, number))
-    assert len(out._closed) <= 64
+    for number in range(30_000):
+        out.feed(b"x" * 2000 + mark(TOKEN, number))
+    assert len(out._closed) < 9_000
+    assert sum(map(len, out._closed.values())) == out._kept <= 16 << 20
+    assert out.take(29_999) == "x" * 2000
+    out.feed(b"again" + mark(TOKEN, 29_998))
+    assert sum(map(len, out._closed.values())) == out._kept
 
 
 def test_a_case_over_its_limit_is_cut_with_a_mark_and_far_over_it_floods():
