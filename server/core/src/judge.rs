@@ -24,6 +24,9 @@ pub use silences::SideRun;
 
 use observed::Observed;
 
+#[cfg(test)]
+mod tests;
+
 /// The word of one verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Word {

@@ -104,6 +104,14 @@ pub(super) fn cases(nodes: &[&NodeId]) -> String {
 
 /// How an attempt died, as the rest of "the test process …".
 pub(super) fn death(end: &AttemptEnd) -> String {
+    let said = kind_of_death(end);
+    match &end.note {
+        Some(note) => format!("{said} ({})", shown(note, 200)),
+        None => said,
+    }
+}
+
+fn kind_of_death(end: &AttemptEnd) -> String {
     match end.end {
         End::Finished => "came to its end".to_owned(),
         End::Exited => match end.exit_code {

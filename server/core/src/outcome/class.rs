@@ -63,3 +63,52 @@ pub fn class_of(outcomes: &[Outcome], leased: Leased) -> Class {
     }
     Class::Mixed
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Signature;
+    use crate::reason::Reason;
+
+    #[test]
+    fn the_table_of_the_protocol() {
+        let red = |code, text: &str| Outcome::Red(code, vec![Signature::written(text)]);
+        let pass = || Outcome::Passed;
+        let fail = || red(Reason::CaseFailed, "E: x");
+        let skip = || Outcome::Skipped(Signature::written("Skipped: r"));
+        let xfail = || Outcome::Xfailed(Signature::written("E: x"));
+        let xpass = || Outcome::Xpassed;
+        for (outcomes, leased, unleased) in [
+            (vec![pass(), pass()], Class::StablePass, Class::StablePass),
+            (vec![skip(), skip()], Class::Silenced, Class::Silenced),
+            (vec![skip(), xfail()], Class::Silenced, Class::Silenced),
+            (vec![xpass(), xpass()], Class::Silenced, Class::Silenced),
+            (vec![xfail(), xpass()], Class::Silenced, Class::Mixed),
+            (vec![fail(), fail()], Class::StableRed, Class::StableRed),
+            (
+                vec![Outcome::Missing, Outcome::Missing],
+                Class::StableRed,
+                Class::StableRed,
+            ),
+            (
+                vec![fail(), red(Reason::CaseFailed, "E: y")],
+                Class::Mixed,
+                Class::Mixed,
+            ),
+            (
+                vec![fail(), red(Reason::CaseError, "E: x")],
+                Class::Mixed,
+                Class::Mixed,
+            ),
+            (vec![pass(), fail()], Class::Mixed, Class::Mixed),
+            (vec![pass(), skip()], Class::Mixed, Class::Mixed),
+            (vec![pass(), xpass()], Class::Mixed, Class::Mixed),
+            (vec![pass(), Outcome::Missing], Class::Mixed, Class::Mixed),
+            (vec![skip(), fail()], Class::Mixed, Class::Mixed),
+            (vec![], Class::Mixed, Class::Mixed),
+        ] {
+            assert_eq!(class_of(&outcomes, Leased::Yes), leased, "{outcomes:?}");
+            assert_eq!(class_of(&outcomes, Leased::No), unleased, "{outcomes:?}");
+        }
+    }
+}

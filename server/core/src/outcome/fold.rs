@@ -150,3 +150,199 @@ fn silence(phase: &Phase) -> Signature {
         (None, None, None) => Signature::skipped(""),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::ExceptionText;
+
+    fn phase(when: When, outcome: PhaseOutcome) -> Phase {
+        Phase {
+            when,
+            outcome,
+            xfail: None,
+            xpassed: false,
+            skip_reason: None,
+            by: Raiser::Sealed,
+            exception: None,
+            output: String::new(),
+            duration_ms: 0.0,
+            reported: true,
+        }
+    }
+
+    fn raised(when: When, text: &str) -> Phase {
+        let exception = ExceptionText {
+            kind: "E".into(),
+            message: text.into(),
+            traceback: String::new(),
+        };
+        Phase {
+            exception: Some(exception),
+            ..phase(when, PhaseOutcome::Failed)
+        }
+    }
+
+    fn skipped(when: When, by: Raiser, xfail: Option<&str>) -> Phase {
+        Phase {
+            by,
+            skip_reason: Some("r".into()),
+            xfail: xfail.map(Into::into),
+            ..phase(when, PhaseOutcome::Skipped)
+        }
+    }
+
+    #[test]
+    fn the_worst_phase_speaks() {
+        use PhaseOutcome::Passed;
+        use When::{Call, Setup, Teardown};
+        let pass = |when| phase(when, Passed);
+        let red = |code, texts: &[&str]| {
+            Outcome::Red(
+                code,
+                texts
+                    .iter()
+                    .map(|t| Signature::written(&format!("E: {t}")))
+                    .collect(),
+            )
+        };
+        let r = Signature::written("Skipped: r");
+        let silent = Outcome::Skipped(r.clone());
+        let running = Phase {
+            reported: false,
+            ..phase(Call, PhaseOutcome::Failed)
+        };
+        let xpassed = Phase {
+            xpassed: true,
+            xfail: Some("k".into()),
+            ..pass(Call)
+        };
+        let strict = Phase {
+            xpassed: true,
+            ..raised(Call, "[XPASS(strict)]")
+        };
+        for (phases, end, right) in [
+            (
+                vec![pass(Setup), pass(Call), pass(Teardown)],
+                End::Finished,
+                Outcome::Passed,
+            ),
+            (
+                vec![pass(Setup), pass(Call), pass(Teardown)],
+                End::Exited,
+                Outcome::Passed,
+            ),
+            (
+                vec![pass(Setup), raised(Call, "a"), pass(Teardown)],
+                End::Finished,
+                red(Reason::CaseFailed, &["a"]),
+            ),
+            (
+                vec![pass(Setup), raised(Call, "a"), raised(Teardown, "b")],
+                End::Finished,
+                red(Reason::CaseFailed, &["a", "b"]),
+            ),
+            (
+                vec![raised(Setup, "a"), pass(Teardown)],
+                End::Finished,
+                red(Reason::CaseError, &["a"]),
+            ),
+            (
+                vec![pass(Setup), pass(Call), raised(Teardown, "b")],
+                End::Finished,
+                red(Reason::CaseError, &["b"]),
+            ),
+            (
+                vec![skipped(Setup, Raiser::Sealed, None), pass(Teardown)],
+                End::Finished,
+                silent.clone(),
+            ),
+            (
+                vec![
+                    pass(Setup),
+                    skipped(Call, Raiser::Runner, None),
+                    pass(Teardown),
+                ],
+                End::Finished,
+                silent,
+            ),
+            (
+                vec![skipped(Setup, Raiser::Sealed, None), raised(Teardown, "b")],
+                End::Finished,
+                red(Reason::CaseError, &["b"]),
+            ),
+            (
+                vec![
+                    pass(Setup),
+                    skipped(Call, Raiser::Sealed, Some("k")),
+                    pass(Teardown),
+                ],
+                End::Finished,
+                Outcome::Xfailed(r.clone()),
+            ),
+            (
+                vec![
+                    pass(Setup),
+                    skipped(Call, Raiser::Product, Some("k")),
+                    pass(Teardown),
+                ],
+                End::Finished,
+                Outcome::Red(Reason::SkipFromProduct, vec![r.clone()]),
+            ),
+            (
+                vec![
+                    pass(Setup),
+                    raised(Call, "a"),
+                    skipped(Teardown, Raiser::Product, None),
+                ],
+                End::Finished,
+                Outcome::Red(Reason::SkipFromProduct, vec![r]),
+            ),
+            (
+                vec![pass(Setup), xpassed.clone(), pass(Teardown)],
+                End::Finished,
+                Outcome::Xpassed,
+            ),
+            (
+                vec![pass(Setup), strict, pass(Teardown)],
+                End::Finished,
+                Outcome::Xpassed,
+            ),
+            (
+                vec![pass(Setup), xpassed, raised(Teardown, "b")],
+                End::Finished,
+                red(Reason::CaseError, &["b"]),
+            ),
+            (
+                vec![pass(Setup), running.clone()],
+                End::OutOfMemory,
+                red(Reason::OutOfMemory, &[]),
+            ),
+            (
+                vec![pass(Setup), running],
+                End::Finished,
+                red(Reason::ProcessExit, &[]),
+            ),
+            (
+                vec![pass(Setup), pass(Call)],
+                End::Killed,
+                red(Reason::ProcessExit, &[]),
+            ),
+            (
+                vec![pass(Setup), pass(Call)],
+                End::Finished,
+                Outcome::Missing,
+            ),
+            (
+                vec![pass(Call), pass(Teardown)],
+                End::Finished,
+                Outcome::Missing,
+            ),
+            (vec![], End::Finished, Outcome::Missing),
+            (vec![], End::CaseTimeout, red(Reason::Timeout, &[])),
+        ] {
+            let phases: Vec<&Phase> = phases.iter().collect();
+            assert_eq!(fold(&phases, end), right, "{phases:#?}");
+        }
+    }
+}
