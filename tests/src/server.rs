@@ -13,9 +13,9 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Starts the server in the background, tells its pid, ends it politely when stdin closes, and passes its status on.
-const KEEPER: &str =
-    r#""$@" & pid=$!; echo "pid $pid"; read -r _; kill -TERM "$pid" 2>/dev/null; wait "$pid""#;
+/// Starts the server in the background, tells its pid, leaves stdout to it alone (so that its death is the end of it),
+/// ends it politely when stdin closes, and passes its status on.
+const KEEPER: &str = r#""$@" & pid=$!; echo "pid $pid"; exec >&-; read -r _; kill -TERM "$pid" 2>/dev/null; wait "$pid""#;
 
 /// What a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
