@@ -132,6 +132,13 @@ pub fn score_name(text: &str, repo: Option<&RepoName>) -> Result<String, Failure
     }
 }
 
+/// The wire's time as RFC 3339 in UTC; `None` where it is no time.
+#[must_use]
+pub fn rfc3339(time: &prost_types::Timestamp) -> Option<String> {
+    let second = tribunal_core::id::UnixTime(time.seconds);
+    (time.seconds > 0).then(|| second.rfc3339())
+}
+
 /// A call with a deadline; streams are bounded elsewhere.
 fn request<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);

@@ -71,6 +71,27 @@ impl Exclude {
         })
     }
 
+    /// Whether this commit is left out by name.
+    #[must_use]
+    pub fn holds(&self, commit: &CommitId) -> bool {
+        match self {
+            Self::History(commits) => commits.contains(commit),
+            Self::Nothing => false,
+        }
+    }
+
+    /// What either leaves out.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::History(mut commits), Self::History(more)) => {
+                commits.extend(more);
+                Self::History(commits)
+            }
+            (one, Self::Nothing) | (Self::Nothing, one) => one,
+        }
+    }
+
     fn revisions(&self, head: &CommitId) -> Vec<String> {
         let mut revisions = vec![head.to_string()];
         match self {

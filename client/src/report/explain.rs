@@ -1,0 +1,188 @@
+//! All there is to know of each reason: every attempt's outcome, what the case said, what is owed, and around it what
+//! the score stood on.
+
+use super::case_of;
+use super::fixes::{about, warnings};
+use tribunal_core::judge::{OnBase, Owed};
+use tribunal_core::report::{CasePart, ChangeKind, FailurePart, ReasonPart, Report};
+use tribunal_core::text::{shown, shown_block};
+
+/// Longest single text of a case.
+const TEXT: usize = 6000;
+
+/// The whole report as text.
+#[must_use]
+pub fn explain(report: &Report) -> String {
+    let mut lines = vec![
+        shown(&report.score, 200),
+        format!("head {}", report.head.id),
+        format!(
+            "base {} ({})",
+            report.base.id,
+            shown(&report.protected_ref, 200)
+        ),
+        String::new(),
+    ];
+    for verdict in &report.verdicts {
+        lines.push(format!("{} {}", verdict.name.file_stem(), verdict.word));
+        for reason in &verdict.reasons {
+            lines.extend(reason_lines(report, reason));
+        }
+    }
+    let warned = warnings(report);
+    if !warned.is_empty() {
+        lines.push(String::new());
+        lines.push("warnings".to_owned());
+        lines.extend(warned.iter().map(|line| format!("  {line}")));
+    }
+    lines.push(String::new());
+    lines.extend(ground(report));
+    lines.join("\n")
+}
+
+fn reason_lines(report: &Report, reason: &ReasonPart) -> Vec<String> {
+    let mut lines = vec![
+        format!("  {}: {}", reason.code, about(reason)),
+        format!("    do: {}", shown(&reason.advice, 400)),
+    ];
+    match case_of(report, reason.subject.as_deref()) {
+        Some(case) => lines.extend(case_lines(case)),
+        None => {
+            if let Some(seen) = &reason.seen {
+                lines.push(format!("    said: {}", shown(seen, TEXT)));
+            }
+        }
+    }
+    lines
+}
+
+fn case_lines(case: &CasePart) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(outcomes) = numbered(&case.outcomes) {
+        lines.push(format!("    attempts: {outcomes}"));
+    }
+    if let Some(outcomes) = numbered(&case.unsilenced) {
+        lines.push(format!("    without its mark: {outcomes}"));
+    }
+    if let Some(on_base) = case.on_base {
+        let word = match on_base {
+            OnBase::Green => "passes",
+            OnBase::Red => "fails too",
+            OnBase::Silenced => "is silenced",
+        };
+        lines.push(format!("    on base it {word}"));
+    }
+    if let Some(failure) = &case.failure {
+        lines.extend(failure_lines(failure));
+    }
+    if let Some(owed) = case.owed {
+        let artifact = match owed {
+            Owed::CassettePinOrProperty => {
+                "a cassette pin if it reads a clock, random numbers, files or HTTP; a human-owned property with the fixed seed if not"
+            }
+        };
+        lines.push(format!("    owed: {artifact}"));
+    }
+    lines
+}
+
+fn failure_lines(failure: &FailurePart) -> Vec<String> {
+    let when = match failure.when {
+        tribunal_core::outcome::When::Setup => "set-up",
+        tribunal_core::outcome::When::Call => "call",
+        tribunal_core::outcome::When::Teardown => "tear-down",
+    };
+    let mut lines = vec![format!("    attempt {}, {when}:", failure.attempt)];
+    let said = if failure.traceback.is_empty() {
+        format!("{}: {}", failure.kind, failure.message)
+    } else {
+        failure.traceback.clone()
+    };
+    for (name, text) in [
+        ("", said.as_str()),
+        ("    printed:", failure.output.as_str()),
+    ] {
+        if text.trim().is_empty() {
+            continue;
+        }
+        if !name.is_empty() {
+            lines.push(name.to_owned());
+        }
+        let block = shown_block(text.trim_end(), TEXT);
+        lines.extend(block.lines().map(|line| format!("      {line}")));
+    }
+    lines
+}
+
+/// `1 passed, 2 failed, 3-7 passed`.
+fn numbered(outcomes: &[String]) -> Option<String> {
+    let mut runs: Vec<(usize, usize, &str)> = Vec::new();
+    for (number, outcome) in (1..).zip(outcomes) {
+        match runs.last_mut() {
+            Some((_, end, word)) if *word == outcome.as_str() => *end = number,
+            Some(_) | None => runs.push((number, number, outcome)),
+        }
+    }
+    let told: Vec<String> = runs
+        .iter()
+        .map(|(start, end, word)| {
+            let numbers = if start == end {
+                start.to_string()
+            } else {
+                format!("{start}-{end}")
+            };
+            format!("{numbers} {}", shown(word, 30))
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// What the verdicts stand on.
+fn ground(report: &Report) -> Vec<String> {
+    let evidence = &report.evidence;
+    let mut lines = vec![format!(
+        "{} cases, {} attempts ({} stored); a flake below {:.1} % could still hide (95 %)",
+        report.cases.len(),
+        evidence.attempts,
+        evidence.stored,
+        evidence.upper_bound * 100.0
+    )];
+    let isolation = &report.isolation;
+    if isolation.shared + isolation.split > 0 {
+        lines.push(format!(
+            "isolation: {} sealed files shared, {} split",
+            isolation.shared, isolation.split
+        ));
+    }
+    for change in &report.changes {
+        let what = match change.change {
+            ChangeKind::Added => "added",
+            ChangeKind::Deleted => "deleted",
+            ChangeKind::Modified => "modified",
+        };
+        let class = format!("{:?}", change.class).to_lowercase();
+        lines.push(format!("  {class} {what} {}", shown(&change.path, 300)));
+    }
+    for lease in &report.leases {
+        let refused: Vec<&str> = lease.refused.iter().map(|reason| reason.code()).collect();
+        let standing = if refused.is_empty() {
+            "holds".to_owned()
+        } else {
+            refused.join(", ")
+        };
+        lines.push(format!(
+            "  lease {} until {} ({}): {standing}",
+            shown(&lease.qualname, 300),
+            shown(&lease.expires_at, 40),
+            shown(&lease.owner, 100)
+        ));
+    }
+    lines.push(format!("good until {}", shown(&report.valid_until, 40)));
+    if !report.cut.is_empty() {
+        lines.push(format!(
+            "cut for length: {}",
+            shown(&report.cut.join(", "), 400)
+        ));
+    }
+    lines
+}

@@ -1,0 +1,143 @@
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use super::*;
+use serde_json::{Value, json};
+
+const CASE: &str = "tests/sealed/test_money.py::test_split";
+const TRACEBACK: &str = "Traceback (most recent call last):\n  File \"/opt/tribunal/runner/_pytest/python.py\", line 159, in call\n    run()\n  File \"/tree/tests/sealed/test_money.py\", line 12, in test_split\n    assert split(10, 3) == [4, 3, 3]\n           ^^^^^^^^^^^^\n  File \"/tree/src/money.py\", line 3, in split\n    raise ValueError(n)\nValueError: 10\n";
+
+fn reason(code: &str, subject: &str, detail: &str) -> Value {
+    json!({"code": code, "advice": format!("advice for {code}"), "subject": subject, "detail": detail, "seen": "seen"})
+}
+
+fn report(reasons: Vec<Value>, cases: Vec<Value>) -> Report {
+    let id = "1".repeat(40);
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let commit = json!({"id": id, "tree": id, "sha256": digest});
+    let value = json!({
+        "schema": "tribunal.report/v1", "feedback": "full", "score": "repositories/app/scores/0",
+        "scorer": {"id": "t", "version": "0"}, "repository": "app", "protected_ref": "refs/heads/main",
+        "change_set": "agent", "head": commit, "base": commit, "base_tip_at_scoring": id,
+        "merge_bases": [id], "gate_time": "2026-01-01T00:00:00Z", "valid_until": "2026-01-31T00:00:00Z",
+        "verdicts": [
+            {"name": "src_score", "word": "FAIL", "reasons": reasons},
+            {"name": "oracle_integrity", "word": "PASS", "reasons": []},
+            {"name": "flake_lease", "word": "NOT_RUN", "reasons": []},
+        ],
+        "warnings": [
+            reason("unscored-change", "README.md", ""),
+            reason("unscored-change", "setup.py", ""),
+            reason("thin-evidence", "x", "7 attempts"),
+        ],
+        "evidence": {"attempts": 7, "stored": 0, "upper_bound": 0.35},
+        "cases": cases, "leases": [], "attempts": [],
+        "pins": {"seed": 1, "clock": "2026-01-01T00:00:00Z", "timezone": "UTC", "hash_seed": 0, "source_date_epoch": 0},
+        "changes": [{"path": "src/money.py", "class": "src", "change": "modified"}],
+        "src_trees": [],
+        "inputs": {"oracle": digest, "policy": digest, "pins": digest, "overlay": null, "image": null, "runner": null, "ledger": null},
+        "isolation": {"shared": 1, "split": 0},
+        "timings": {"queued_ms": 0, "prepare_ms": 0, "property_ms": 0, "lease_side_ms": 0, "total_ms": 0},
+        "cut": [],
+    });
+    parse(value.to_string().as_bytes()).unwrap()
+}
+
+fn red(node: &str, message: &str) -> Value {
+    json!({
+        "node": node, "file": "tests/sealed/test_money.py", "class": "stable red", "code": "case-failed", "origin": "base",
+        "outcomes": ["failed", "failed", "passed"], "on_base": "red", "owed": "cassette-pin-or-property",
+        "failure": {"attempt": 1, "when": "call", "type": "ValueError", "message": message, "traceback": TRACEBACK, "output": "noise\u{7}"},
+        "duration_ms": 1.0,
+    })
+}
+
+#[test]
+fn the_case_the_assertion_the_attempt_and_what_to_do() {
+    let report = report(
+        vec![reason("case-failed", CASE, "failed in all 7 attempts")],
+        vec![red(CASE, "10\nmore")],
+    );
+    assert_eq!(
+        fixes(&report, 4000),
+        "src_score case-failed: advice for case-failed\n\
+         - tests/sealed/test_money.py::test_split: failed in all 7 attempts\n    \
+         tests/sealed/test_money.py:12: assert split(10, 3) == [4, 3, 3]\n    \
+         ValueError: 10"
+    );
+}
+
+#[test]
+fn advice_stands_once_a_code_and_the_bound_is_never_passed() {
+    let reasons: Vec<Value> = (0..50)
+        .map(|n| {
+            reason(
+                "case-failed",
+                &format!("tests/sealed/test_a.py::test_{n}"),
+                "failed",
+            )
+        })
+        .collect();
+    let report = report(reasons, Vec::new());
+    let all = fixes(&report, 100_000);
+    assert_eq!(all.matches("advice for").count(), 1);
+    assert_eq!(all.lines().count(), 1 + 2 * 50);
+    for max in [0, 10, 59, 60, 100, 200, 500, 1000, 4000] {
+        let text = fixes(&report, max);
+        assert!(text.chars().count() <= max, "{max}: {text}");
+    }
+    assert!(fixes(&report, 500).ends_with("more: `tribunal explain` shows them"));
+}
+
+#[test]
+fn a_candidates_text_steers_no_terminal() {
+    let node = "tests/sealed/test_a.py::test_x[\u{1b}[2J]";
+    let report = report(
+        vec![reason("case-failed", node, "failed")],
+        vec![red(node, "\u{1b}[31mred\u{202e}")],
+    );
+    for text in [fixes(&report, 4000), explain(&report)] {
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text}");
+    }
+}
+
+#[test]
+fn warnings_are_counted_by_code() {
+    let report = report(Vec::new(), Vec::new());
+    assert_eq!(
+        warnings(&report),
+        [
+            "unscored-change: README.md (and 1 more)",
+            "thin-evidence: x: 7 attempts"
+        ]
+    );
+    assert_eq!(fixes(&report, 4000), "");
+}
+
+#[test]
+fn explain_tells_attempts_base_text_and_what_is_owed() {
+    let report = report(
+        vec![reason("cassette-gap", CASE, "mixed")],
+        vec![red(CASE, "10")],
+    );
+    let text = explain(&report);
+    for part in [
+        "src_score FAIL",
+        "cassette-gap: tests/sealed/test_money.py::test_split: mixed",
+        "do: advice for cassette-gap",
+        "attempts: 1-2 failed, 3 passed",
+        "on base it fails too",
+        "attempt 1, call:",
+        "    raise ValueError(n)",
+        "owed: a cassette pin",
+        "35.0 %",
+        "src modified src/money.py",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn what_is_no_report_is_told() {
+    assert!(matches!(parse(b"{}"), Err(ReportError::Form(_))));
+    assert!(matches!(among(&[]), Err(ReportError::Missing)));
+}
