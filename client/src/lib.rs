@@ -5,6 +5,7 @@
 //! touches the workspace beyond the folder it was told to write.
 
 pub mod cli;
+pub mod commands;
 pub mod config;
 pub mod console;
 pub mod exit;

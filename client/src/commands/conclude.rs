@@ -1,0 +1,102 @@
+//! The end of a score: files are written, verified, joined, and what to fix is said in few words.
+
+use super::join::tell_failures;
+use crate::config::Settings;
+use crate::console::{Console, Tone};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::gate::{self, KeySource};
+use crate::outdir::{OutFile, publish};
+use crate::remote::Remote;
+use crate::report;
+use std::path::Path;
+use tribunal_core::join::{Decision, Expected, Join, join};
+use tribunal_core::keys::KeyRing;
+use tribunal_core::verify::verify;
+
+/// What is to be done with the files of a completed score.
+pub(super) struct Conclusion<'a> {
+    /// The score's full name.
+    pub(super) name: &'a str,
+    /// Its files.
+    pub(super) files: Vec<OutFile>,
+    /// Where they go; `None` is nowhere.
+    pub(super) out: Option<&'a Path>,
+    /// What the join is to expect.
+    pub(super) expected: Expected,
+    /// How much is said of what to fix.
+    pub(super) max_chars: usize,
+}
+
+impl Conclusion<'_> {
+    /// Write, verify, join, tell.
+    pub(super) async fn tell(
+        self,
+        remote: &Remote,
+        settings: &Settings,
+        console: &mut Console,
+    ) -> Result<Exit, Failure> {
+        let (ring, source) = keys(remote, settings).await?;
+        let joined = join(verify(&gate::files_of(&self.files), &ring), &self.expected);
+        if let Some(out) = self.out {
+            publish(out, &self.files)?;
+        }
+        // Without a report there are still words and reasons, and the join has said what is missing.
+        let report = report::among(&self.files).ok();
+        let fixes = report
+            .as_ref()
+            .map(|report| report::fixes(report, self.max_chars))
+            .filter(|text| !text.is_empty());
+        let line = coloured(&joined, console);
+        console.say(&line);
+        if let Some(fixes) = &fixes {
+            console.say(fixes);
+        }
+        let warnings = report.as_ref().map(report::warnings).unwrap_or_default();
+        for warning in &warnings {
+            console.warn(warning);
+        }
+        let mut document = gate::json_of(&joined, &source);
+        document["event"] = "result".into();
+        document["name"] = self.name.into();
+        document["fix"] = fixes.into();
+        document["warnings"] = warnings.into();
+        document["out"] = self.out.map(|out| out.display().to_string()).into();
+        console.json(&document);
+        if gate::exit_of(&joined) == Exit::Unverified {
+            tell_failures(&joined, console);
+        }
+        if let Some(out) = self.out {
+            console.note(&format!("{} → {}", self.name, out.display()));
+        }
+        match source {
+            KeySource::File(_) => console.note(&source.told()),
+            KeySource::Server(_) => console.warn(&source.told()),
+        }
+        Ok(gate::exit_of(&joined))
+    }
+}
+
+fn coloured(join: &Join, console: &Console) -> String {
+    let tone = match join.decision() {
+        Decision::MergeOk => Tone::Good,
+        Decision::MergeBlocked(_) => Tone::Bad,
+    };
+    console.for_out(tone, &join.to_string())
+}
+
+/// The caller's own key where one is configured; the server's list otherwise, which is no proof of anything.
+async fn keys(remote: &Remote, settings: &Settings) -> Result<(KeyRing, KeySource), Failure> {
+    if let Some(path) = settings.key() {
+        return Ok((gate::keys_in(path)?, KeySource::File(path.to_owned())));
+    }
+    let lines: String = remote
+        .server_keys()
+        .await?
+        .iter()
+        .map(|key| format!("{}\n", key.allowed_signers_line))
+        .collect();
+    // A list that does not parse verifies nothing, and the join says so.
+    let ring = KeyRing::parse(&lines).unwrap_or_default();
+    Ok((ring, KeySource::Server(remote.address().to_owned())))
+}

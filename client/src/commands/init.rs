@@ -1,0 +1,32 @@
+//! `init`: lay the files, and say of each path what became of it.
+
+use crate::cli;
+use crate::console::{Console, Tone};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::init::{Laid, lay};
+use crate::workspace::Workspace;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Run it.
+pub(super) fn run(args: &cli::Init, console: &mut Console) -> Result<Exit, Failure> {
+    let workspace = Workspace::require(Path::new("."))?;
+    let laid = lay(&workspace, &args.src, args.ci)?;
+    let mut documents: Vec<Value> = Vec::new();
+    for (path, what) in &laid {
+        let (word, tone) = match what {
+            Laid::New => ("new", Tone::Good),
+            Laid::LeftAlone => ("left alone", Tone::Faint),
+        };
+        let mark = console.for_out(tone, &format!("{word:10}"));
+        console.say(&format!("{mark} {path}"));
+        documents.push(json!({"path": path, "result": word}));
+    }
+    console.json(&json!({"files": documents}));
+    console.note(
+        "next: move the tests that judge into tests/sealed/, run `tribunal manifest --write`,",
+    );
+    console.note("      check `src` in ci/tribunal.toml, and land it all on the protected branch");
+    Ok(Exit::MergeOk)
+}

@@ -1,0 +1,59 @@
+//! The commands: each turns its arguments into calls of the other rooms and an exit code.
+
+mod conclude;
+mod explain;
+mod fetch;
+mod follow;
+mod init;
+mod join;
+mod lease;
+mod list;
+mod manifest;
+mod score;
+mod send;
+
+use crate::cli::{Cli, Command, Lease};
+use crate::config::{Environment, Settings};
+use crate::console::Console;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Do what the command line says, and tell what became of it.
+#[must_use]
+pub fn run(cli: &Cli, env: &Environment, console: &mut Console) -> Exit {
+    match dispatch(cli, env, console) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            console.fail(&failure);
+            failure.exit
+        }
+    }
+}
+
+fn dispatch(cli: &Cli, env: &Environment, console: &mut Console) -> Result<Exit, Failure> {
+    let settings = Settings::resolve(&cli.flags, env)?;
+    match &cli.command {
+        Command::Score(args) => online(score::run(args, &settings, console)),
+        Command::Fetch(args) => online(fetch::run(args, &settings, console)),
+        Command::Join(args) => join::run(args, &settings, console),
+        Command::Verify(args) => join::run_verify(args, &settings, console),
+        Command::Explain(args) => online(explain::run(args, &settings, console)),
+        Command::Watch(args) => online(list::watch(args, &settings, console)),
+        Command::List(args) => online(list::run(args, &settings, console)),
+        Command::Cancel(args) => online(list::cancel(args, &settings, console)),
+        Command::Init(args) => init::run(args, console),
+        Command::Manifest(args) => manifest::run(args, console),
+        Command::Lease {
+            command: Lease::New(args),
+        } => online(lease::run(args, &settings, console)),
+    }
+}
+
+/// Run to the end on a runtime of its own; one thread is enough to wait with.
+fn online<F: Future<Output = Result<Exit, Failure>>>(command: F) -> Result<Exit, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::usage("start", e, "free some file descriptors"))?
+        .block_on(command)
+}

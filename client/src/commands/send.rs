@@ -1,0 +1,62 @@
+//! Commits that the server lacks: found out, bundled, sent.
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::remote::Remote;
+use crate::workspace::{Bundle, Exclude, Workspace};
+use tribunal_core::id::{CommitId, RepoName};
+use tribunal_core::reason::RefusedCode;
+use tribunal_proto::v1::Repository;
+
+/// Send what the server lacks of `head`.
+pub(super) async fn send_missing(
+    remote: &Remote,
+    repo: &RepoName,
+    about: &Repository,
+    workspace: &Workspace,
+    head: &CommitId,
+    progress: &Progress,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let known: Vec<CommitId> = about
+        .prerequisite_commits
+        .iter()
+        .chain([&about.tip])
+        .filter_map(|id| id.parse().ok())
+        .collect();
+    let sure = Exclude::of_known(workspace, &known)?;
+    let has_tip = known
+        .iter()
+        .any(|id| id.as_str() == about.tip && sure.holds(id));
+    let mut tries = vec![sure];
+    if !has_tip {
+        // The workspace is behind: what its remotes showed is a better guess than everything, but only a guess.
+        let branch = about.protected_ref.trim_start_matches("refs/heads/");
+        let guess = Exclude::guessed(workspace, branch)?;
+        if guess != Exclude::Nothing {
+            tries.insert(0, tries[0].clone().and(guess));
+        }
+    }
+    if tries.last() != Some(&Exclude::Nothing) {
+        tries.push(Exclude::Nothing);
+    }
+    let mut last = None;
+    for exclude in tries {
+        let Some(bundle) = Bundle::make(workspace, head, &exclude)? else {
+            return Ok(());
+        };
+        let told = progress.uploading(bundle.commits(), bundle.size(), console);
+        match remote.upload(repo, &bundle, &told).await {
+            Ok(()) => return Ok(()),
+            Err(failure) if is(&failure, RefusedCode::MissingPrerequisite) => last = Some(failure),
+            Err(failure) => return Err(failure),
+        }
+    }
+    last.map_or(Ok(()), Err)
+}
+
+/// Whether a failure carries this code.
+pub(super) fn is(failure: &Failure, code: RefusedCode) -> bool {
+    failure.code.as_deref() == Some(code.code())
+}

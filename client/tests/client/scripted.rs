@@ -1,0 +1,409 @@
+//! A server that follows a script and remembers what it was asked. It judges nothing; its files are signed elsewhere.
+
+use crate::signed::{BASE, Signed};
+use std::collections::HashMap;
+use std::fs;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use tokio::sync::oneshot;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Code, Request, Response, Status, Streaming};
+use tonic_types::{ErrorDetails, StatusExt as _};
+use tribunal_core::keys::KeyRecord;
+use tribunal_proto::v1::key_service_server::{KeyService, KeyServiceServer};
+use tribunal_proto::v1::repository_service_server::{RepositoryService, RepositoryServiceServer};
+use tribunal_proto::v1::score_event::Kind;
+use tribunal_proto::v1::score_service_server::{ScoreService, ScoreServiceServer};
+use tribunal_proto::v1::upload_commits_request::Part;
+use tribunal_proto::v1::*;
+
+pub(crate) const ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// What the server does.
+#[derive(Clone)]
+pub(crate) struct Script {
+    files: Vec<VerdictFile>,
+    /// Its key list.
+    pub(crate) keys: Vec<Key>,
+    /// Its protected tip.
+    pub(crate) tip: String,
+    /// Whether it has the head from the beginning.
+    pub(crate) knows_head: bool,
+    /// Whether every bundle with a prerequisite is refused.
+    pub(crate) has_nothing: bool,
+    /// Whether a completed score is there already.
+    pub(crate) completed: bool,
+    /// After how many events in all each watch breaks, in turn.
+    pub(crate) breaks_after: Vec<u64>,
+    /// The code that the score ends with instead of verdicts.
+    pub(crate) aborts: Option<&'static str>,
+    /// What CreateScore answers.
+    pub(crate) refuses: Option<Status>,
+}
+
+impl Script {
+    /// Hand out these verdicts.
+    pub(crate) fn new(signed: &Signed) -> Self {
+        let files = fs::read_dir(signed.out())
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|entry| VerdictFile {
+                name: entry.file_name().into_string().unwrap(),
+                content: fs::read(entry.path()).unwrap().into(),
+            })
+            .collect();
+        let key = Key {
+            allowed_signers_line: KeyRecord::undated(signed.public()).allowed_signers_line(),
+            ..Key::default()
+        };
+        Self {
+            files,
+            keys: vec![key],
+            tip: BASE.to_owned(),
+            knows_head: false,
+            has_nothing: false,
+            completed: false,
+            breaks_after: Vec::new(),
+            aborts: None,
+            refuses: None,
+        }
+    }
+}
+
+/// What it was asked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) tokens: Vec<String>,
+    pub(crate) request_ids: Vec<String>,
+    pub(crate) heads: Vec<String>,
+    pub(crate) bundles: Vec<Vec<u8>>,
+    pub(crate) watched_after: Vec<u64>,
+}
+
+/// A refusal as the real server words it.
+pub(crate) fn refused(code: Code, reason: &str) -> Status {
+    let mut details = ErrorDetails::new();
+    details.set_error_info(reason, "tribunal", HashMap::new());
+    Status::with_error_details(code, "said by the script", details)
+}
+
+/// The running server.
+pub(crate) struct Scripted {
+    address: std::net::SocketAddr,
+    seen: Arc<Mutex<Seen>>,
+    stop: oneshot::Sender<()>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Scripted {
+    pub(crate) fn start(script: Script) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let service = Service {
+            script: Arc::new(script),
+            seen: seen.clone(),
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (told, address) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+                told.send(incoming.local_addr().unwrap()).unwrap();
+                let serve = Server::builder()
+                    .add_service(ScoreServiceServer::new(service.clone()))
+                    .add_service(RepositoryServiceServer::new(service.clone()))
+                    .add_service(KeyServiceServer::new(service))
+                    .serve_with_incoming(incoming);
+                tokio::select! {
+                    served = serve => served.unwrap(),
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self {
+            address: address.recv().unwrap(),
+            seen,
+            stop,
+            thread,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// End it; what it was asked.
+    pub(crate) fn stop(self) -> Seen {
+        self.stop.send(()).unwrap();
+        self.thread.join().unwrap();
+        let mut seen = self.seen.lock().unwrap().clone();
+        seen.tokens.dedup();
+        seen
+    }
+}
+
+#[derive(Clone)]
+struct Service {
+    script: Arc<Script>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+type Events<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl Service {
+    fn note<T>(&self, request: &Request<T>) {
+        let token = request
+            .metadata()
+            .get("authorization")
+            .unwrap()
+            .to_str()
+            .unwrap();
+        self.seen.lock().unwrap().tokens.push(token.to_owned());
+    }
+
+    fn words() -> Option<VerdictWords> {
+        Some(VerdictWords {
+            src_score: VerdictWord::Pass.into(),
+            oracle_integrity: VerdictWord::Pass.into(),
+            flake_lease: VerdictWord::Pass.into(),
+        })
+    }
+
+    fn score(&self, state: ScoreState) -> Score {
+        let signed: serde_json::Value = self
+            .script
+            .files
+            .iter()
+            .find(|f| f.name == "src_score.json")
+            .map(|f| serde_json::from_slice(&f.content).unwrap())
+            .unwrap();
+        Score {
+            name: format!("repositories/app/scores/{ID}"),
+            head: signed["predicate"]["head"]["id"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+            base: BASE.to_owned(),
+            base_tip: BASE.to_owned(),
+            state: state.into(),
+            words: (state == ScoreState::Completed).then(Self::words).flatten(),
+            change_set: ChangeSet::Agent.into(),
+            ..Score::default()
+        }
+    }
+
+    fn history(&self) -> Vec<ScoreEvent> {
+        let lane = || "property".to_owned();
+        let end = match self.script.aborts {
+            Some(code) => Kind::Aborted(Abort {
+                code: code.to_owned(),
+                message: "said by the script".to_owned(),
+            }),
+            None => Kind::Completed(ScoreCompleted {
+                words: Self::words(),
+                files: self.script.files.clone(),
+            }),
+        };
+        [
+            Kind::Queued(ScoreQueued { position: 1 }),
+            Kind::Preparing(ScorePreparing {
+                stage: "sealing the base".to_owned(),
+            }),
+            Kind::AttemptStarted(AttemptStarted {
+                lane: lane(),
+                index: 0,
+                total: 1,
+            }),
+            Kind::AttemptEnded(AttemptEnded {
+                lane: lane(),
+                index: 0,
+                total: 1,
+                stored: false,
+            }),
+            Kind::Judged(ScoreJudged {
+                words: Self::words(),
+            }),
+            end,
+        ]
+        .into_iter()
+        .zip(1..)
+        .map(|(kind, sequence)| ScoreEvent {
+            sequence,
+            time: None,
+            kind: Some(kind),
+        })
+        .collect()
+    }
+}
+
+#[tonic::async_trait]
+impl ScoreService for Service {
+    type WatchScoreStream = Events<WatchScoreResponse>;
+    type ScoreStream = Events<ScoreResponse>;
+
+    async fn create_score(
+        &self,
+        request: Request<CreateScoreRequest>,
+    ) -> Result<Response<CreateScoreResponse>, Status> {
+        self.note(&request);
+        let request = request.into_inner();
+        let mut seen = self.seen.lock().unwrap();
+        seen.request_ids.push(request.request_id);
+        seen.heads.push(request.head);
+        if let Some(status) = &self.script.refuses {
+            return Err(status.clone());
+        }
+        if !self.script.knows_head && seen.bundles.is_empty() {
+            return Err(refused(Code::NotFound, "UNKNOWN_COMMIT"));
+        }
+        Ok(Response::new(CreateScoreResponse {
+            score: Some(self.score(ScoreState::Queued)),
+        }))
+    }
+
+    async fn watch_score(
+        &self,
+        request: Request<WatchScoreRequest>,
+    ) -> Result<Response<Self::WatchScoreStream>, Status> {
+        let after = request.into_inner().after_sequence;
+        let watches = {
+            let mut seen = self.seen.lock().unwrap();
+            seen.watched_after.push(after);
+            seen.watched_after.len() - 1
+        };
+        let breaks_after = self.script.breaks_after.get(watches).copied();
+        let mut messages: Vec<Result<WatchScoreResponse, Status>> = self
+            .history()
+            .into_iter()
+            // A heartbeat repeats the last number, and so does a server that replays too much.
+            .filter(|event| event.sequence >= after.max(1))
+            .filter(|event| breaks_after.is_none_or(|last| event.sequence <= last))
+            .map(|event| Ok(WatchScoreResponse { event: Some(event) }))
+            .collect();
+        if breaks_after.is_some() {
+            messages.push(Err(Status::unavailable("the line broke")));
+        }
+        Ok(Response::new(Box::pin(tokio_stream::iter(messages))))
+    }
+
+    async fn score(&self, _: Request<ScoreRequest>) -> Result<Response<Self::ScoreStream>, Status> {
+        Err(Status::unimplemented("not in the script"))
+    }
+
+    async fn get_score(
+        &self,
+        _: Request<GetScoreRequest>,
+    ) -> Result<Response<GetScoreResponse>, Status> {
+        Ok(Response::new(GetScoreResponse {
+            score: Some(self.score(ScoreState::Completed)),
+        }))
+    }
+
+    async fn list_scores(
+        &self,
+        _: Request<ListScoresRequest>,
+    ) -> Result<Response<ListScoresResponse>, Status> {
+        let scores = if self.script.completed {
+            vec![self.score(ScoreState::Completed)]
+        } else {
+            Vec::new()
+        };
+        Ok(Response::new(ListScoresResponse {
+            scores,
+            next_page_token: String::new(),
+        }))
+    }
+
+    async fn cancel_score(
+        &self,
+        _: Request<CancelScoreRequest>,
+    ) -> Result<Response<CancelScoreResponse>, Status> {
+        Ok(Response::new(CancelScoreResponse {
+            score: Some(self.score(ScoreState::Running)),
+        }))
+    }
+
+    async fn get_verdicts(
+        &self,
+        _: Request<GetVerdictsRequest>,
+    ) -> Result<Response<GetVerdictsResponse>, Status> {
+        Ok(Response::new(GetVerdictsResponse {
+            score: Some(self.score(ScoreState::Completed)),
+            files: self.script.files.clone(),
+        }))
+    }
+}
+
+#[tonic::async_trait]
+impl RepositoryService for Service {
+    async fn get_repository(
+        &self,
+        _: Request<GetRepositoryRequest>,
+    ) -> Result<Response<GetRepositoryResponse>, Status> {
+        Ok(Response::new(GetRepositoryResponse {
+            repository: Some(Repository {
+                name: "repositories/app".to_owned(),
+                protected_ref: "refs/heads/main".to_owned(),
+                tip: self.script.tip.clone(),
+                prerequisite_commits: vec![self.script.tip.clone()],
+                object_format: "sha1".to_owned(),
+            }),
+        }))
+    }
+
+    async fn list_repositories(
+        &self,
+        _: Request<ListRepositoriesRequest>,
+    ) -> Result<Response<ListRepositoriesResponse>, Status> {
+        Err(Status::unimplemented("not in the script"))
+    }
+
+    async fn upload_commits(
+        &self,
+        request: Request<Streaming<UploadCommitsRequest>>,
+    ) -> Result<Response<UploadCommitsResponse>, Status> {
+        let mut parts = request.into_inner();
+        let mut size = 0;
+        let mut bundle = Vec::new();
+        while let Some(part) = parts.next().await {
+            match part?.part.unwrap() {
+                Part::Header(header) => size = header.size,
+                Part::Chunk(chunk) => bundle.extend_from_slice(&chunk),
+            }
+        }
+        assert_eq!(size, bundle.len() as u64);
+        let builds_on_something = bundle.starts_with(b"# v2 git bundle\n-");
+        self.seen.lock().unwrap().bundles.push(bundle);
+        if self.script.has_nothing && builds_on_something {
+            return Err(refused(Code::FailedPrecondition, "MISSING_PREREQUISITE"));
+        }
+        Ok(Response::new(UploadCommitsResponse {
+            commits: Vec::new(),
+        }))
+    }
+
+    async fn list_cases(
+        &self,
+        _: Request<ListCasesRequest>,
+    ) -> Result<Response<ListCasesResponse>, Status> {
+        Err(Status::unimplemented("not in the script"))
+    }
+}
+
+#[tonic::async_trait]
+impl KeyService for Service {
+    async fn list_keys(
+        &self,
+        _: Request<ListKeysRequest>,
+    ) -> Result<Response<ListKeysResponse>, Status> {
+        Ok(Response::new(ListKeysResponse {
+            keys: self.script.keys.clone(),
+            next_page_token: String::new(),
+        }))
+    }
+}
