@@ -69,7 +69,9 @@ impl Signature {
     #[must_use]
     pub fn written(text: &str) -> Self {
         let first = text.trim().lines().next().unwrap_or_default();
-        Self(normalised(first).trim().trim_end_matches(':').to_owned())
+        let ends = |c: char| c == ':' || c.is_whitespace();
+        let whole = normalised(first);
+        Self(whole.trim_start().trim_end_matches(ends).to_owned())
     }
 
     /// Its text.
@@ -234,6 +236,7 @@ mod tests {
             ("E: no '/tmp/a b'", "E: no '/tmp/c b'"),
             ("E: pointer 0x7ffd12345678", "E: pointer 0x55aa12345678"),
             ("TimeoutError", "TimeoutError: "),
+            ("E: x", "E: x :"),
             ("E: one\nsecond line", "E: one\nanother"),
         ] {
             assert!(
