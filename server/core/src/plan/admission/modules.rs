@@ -33,8 +33,8 @@ const STDLIB: &str = "\
     unicodedata unittest urllib uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xml \
     xmlrpc zipapp zipfile zipimport zlib zoneinfo";
 
-/// What the runner imports into the process that src shares.
-const RUNNER: [&str; 14] = [
+/// What the runner imports into the process that src shares: the modules of `images/python/requirements.txt`.
+const RUNNER: [&str; 12] = [
     "pytest",
     "_pytest",
     "py",
@@ -47,8 +47,6 @@ const RUNNER: [&str; 14] = [
     "_hypothesis_ftz_detector",
     "_hypothesis_globals",
     "sortedcontainers",
-    "attr",
-    "attrs",
 ];
 
 /// New top-level modules with a name of the standard library: base has none of that name on that import root.
