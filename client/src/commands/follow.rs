@@ -1,6 +1,7 @@
 //! From a score's name to its end, shown on the way.
 
 use crate::console::Console;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::outdir::OutFile;
 use crate::progress::Progress;
@@ -18,7 +19,11 @@ pub(super) async fn follow(
 ) -> Result<Vec<OutFile>, Failure> {
     let mut watch = Watch::new(remote, name);
     loop {
-        match watch.next().await? {
+        let next = tokio::select! {
+            next = watch.next() => next?,
+            _ = tokio::signal::ctrl_c() => return Err(interrupted(name)),
+        };
+        match next {
             Next::Event(event) => progress.event(&event, console),
             Next::End(End::Completed(files)) if files.is_empty() => {
                 return remote.verdicts(name).await;
@@ -29,4 +34,16 @@ pub(super) async fn follow(
             }
         }
     }
+}
+
+/// The score is the server's by now; a watcher that goes away does not end it.
+fn interrupted(name: &str) -> Failure {
+    Failure::new(
+        Exit::NoVerdict,
+        format!("follow {name}"),
+        "interrupted",
+        format!(
+            "the score goes on: `tribunal watch {name}` follows it, `tribunal cancel {name}` ends it"
+        ),
+    )
 }

@@ -40,6 +40,24 @@ fn an_empty_repository_gets_everything() {
 }
 
 #[test]
+fn the_policy_that_is_laid_is_the_default_one() {
+    let defaults = policy_text(&["src/".to_owned()], &[]);
+    assert_eq!(
+        Policy::parse(defaults.as_bytes()).unwrap(),
+        Policy::default()
+    );
+
+    let other = policy_text(
+        &["a \"b\"/".to_owned(), "parse.py".to_owned()],
+        &[Gate::Github],
+    );
+    let other = Policy::parse(other.as_bytes()).unwrap();
+    assert_eq!(other.paths.src, ["a \"b\"/", "parse.py"]);
+    assert_eq!(other.paths.protect, [Gate::Github.path()]);
+    assert_eq!(other.runner.pythonpath, ["."]);
+}
+
+#[test]
 fn nothing_that_exists_is_written() {
     let (dir, workspace) = repository();
     let mine = [
