@@ -50,9 +50,10 @@ pub(super) fn again(status: &Status) -> Again {
         .and_then(|info| info.retry_delay)
         .unwrap_or(Duration::from_millis(500));
     match documented(status) {
-        Some(Documented::Refused(RefusedCode::QueueFull | RefusedCode::UploadIncomplete)) => {
-            Again::After(said)
-        }
+        Some(
+            Documented::Refused(RefusedCode::QueueFull | RefusedCode::UploadIncomplete)
+            | Documented::Aborted(AbortedCode::ServerRestarted),
+        ) => Again::After(said),
         Some(Documented::Refused(_) | Documented::Aborted(_)) => Again::Pointless,
         None if is_transport(status) => Again::After(said),
         None => Again::Pointless,
@@ -218,6 +219,10 @@ mod tests {
         assert_ne!(again(&Status::unavailable("x")), Again::Pointless);
         assert_ne!(
             again(&status(Code::ResourceExhausted, "QUEUE_FULL", DOMAIN)),
+            Again::Pointless
+        );
+        assert_ne!(
+            again(&status(Code::Unavailable, "SERVER_RESTARTED", DOMAIN)),
             Again::Pointless
         );
         assert_eq!(

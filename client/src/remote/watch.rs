@@ -107,9 +107,7 @@ impl Watch {
                 },
             };
             self.stream = None;
-            if let Some(end) = self.verdict_on(broke)? {
-                return Ok(Next::End(end));
-            }
+            self.bear(broke)?;
             sleep(PAUSE).await;
         }
     }
@@ -132,6 +130,10 @@ impl Watch {
     /// An event that was not there yet.
     fn taken(&mut self, message: WatchScoreResponse) -> Option<Next> {
         let event = message.event?;
+        // A place in the queue is not stored: it comes with the number of the last event that is.
+        if matches!(event.kind, Some(Kind::Queued(_))) && event.sequence <= self.after {
+            return Some(Next::Event(event));
+        }
         if event.sequence <= self.after {
             return None;
         }
@@ -148,34 +150,26 @@ impl Watch {
         })
     }
 
-    /// What a broken stream means: an end after all, trouble to wait out, or a failure.
-    fn verdict_on(&self, status: Option<Status>) -> Result<Option<End>, Failure> {
+    /// What a broken stream means: trouble to wait out, or a failure. The end of a score is an event, never a status: a
+    /// status may as well speak of the connection.
+    fn bear(&self, status: Option<Status>) -> Result<(), Failure> {
         let what = format!("follow the score {}", self.name);
-        let Some(status) = status else {
-            return if self.last_heard.elapsed() < PATIENCE {
-                Ok(None)
-            } else {
-                Err(failure_of(
-                    &what,
-                    &Status::unavailable("the server went silent"),
-                ))
-            };
+        let status = status.unwrap_or_else(|| Status::unavailable("the server went silent"));
+        let bearable = match documented(&status) {
+            Some(Documented::Aborted(_)) => true,
+            Some(Documented::Refused(_)) => false,
+            None => is_transport(&status),
         };
-        match documented(&status) {
-            Some(Documented::Aborted(code)) => Ok(Some(End::Aborted {
-                code: code.code().to_owned(),
-                message: shown(status.message(), 1000),
-            })),
-            Some(Documented::Refused(_)) => Err(failure_of(&what, &status)),
-            None if is_transport(&status) && self.last_heard.elapsed() < PATIENCE => Ok(None),
-            None => {
-                let mut failure = failure_of(&what, &status);
-                failure.next = format!(
-                    "the score goes on; `tribunal watch {}` once the server answers again",
-                    self.name
-                );
-                Err(failure)
-            }
+        if bearable && self.last_heard.elapsed() < PATIENCE {
+            return Ok(());
         }
+        let mut failure = failure_of(&what, &status);
+        if bearable {
+            failure.next = format!(
+                "the score goes on; `tribunal watch {}` once the server answers again",
+                self.name
+            );
+        }
+        Err(failure)
     }
 }

@@ -286,7 +286,8 @@ impl ScoreService for Service {
             .map(|event| Ok(WatchScoreResponse { event: Some(event) }))
             .collect();
         if breaks_after.is_some() {
-            messages.push(Err(Status::unavailable("the line broke")));
+            // As a server that goes down says it.
+            messages.push(Err(refused(Code::Unavailable, "SERVER_RESTARTED")));
         }
         Ok(Response::new(Box::pin(tokio_stream::iter(messages))))
     }
