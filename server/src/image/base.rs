@@ -1,8 +1,8 @@
 //! The Debian base: mmdebstrap's root file system as one layer with our times, without what a sealed
 //! room does not need, and with the standard library compiled to caches that are never checked.
 //!
-//! Made once for a recipe and kept in the data folder; a kept layer whose digest is not its name is
-//! made again.
+//! Made once for a recipe and kept in the cache; a kept layer whose digest is not its name is made
+//! again before anything is built of it.
 
 use super::error::last_words;
 use super::files::{self, Blob};
@@ -10,7 +10,7 @@ use super::record::Package;
 use super::{BaseCache, BuildOptions, EPOCH, ImageError, Progress, Step};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tribunal_core::id::Digest;
 
@@ -47,20 +47,13 @@ struct Kept {
 }
 
 pub(super) async fn provide(
-    folder: &Path,
     options: &BuildOptions,
     architecture: &'static str,
     progress: Progress<'_>,
 ) -> Result<Base, ImageError> {
-    let recipe = format!(
-        "{LAYOUT} {SUITE} {architecture} {PACKAGES} {DPKG:?} {COMPILE} {EPOCH} {:?}",
-        options.mirror
-    );
-    let digest = Digest::of(recipe.as_bytes());
-    let folder = folder.join("base");
-    let key = folder.join(format!("{}.json", digest.hex()));
     match options.base {
         BaseCache::Reuse => {
+            let (folder, key) = places(options, architecture);
             if let Some(base) = kept(&folder, &key)? {
                 progress(Step::ReusingBase);
                 return Ok(base);
@@ -68,10 +61,47 @@ pub(super) async fn provide(
         }
         BaseCache::Renew => {}
     }
+    made(options, architecture, progress).await
+}
+
+/// The base if its layer is what its name says, else a new one.
+pub(super) async fn sound(
+    base: Base,
+    options: &BuildOptions,
+    architecture: &'static str,
+    progress: Progress<'_>,
+) -> Result<Base, ImageError> {
+    let layer = base.layer.clone();
+    let whole = tokio::task::spawn_blocking(move || {
+        files::digest(&layer.path).is_ok_and(|found| found == layer.digest)
+    });
+    if whole.await.unwrap_or_default() {
+        return Ok(base);
+    }
+    made(options, architecture, progress).await
+}
+
+async fn made(
+    options: &BuildOptions,
+    architecture: &'static str,
+    progress: Progress<'_>,
+) -> Result<Base, ImageError> {
     progress(Step::BuildingBase);
+    let (folder, key) = places(options, architecture);
     let mirror = options.mirror.clone();
     let made = tokio::task::spawn_blocking(move || make(&folder, &key, mirror.as_deref())).await;
     made.unwrap_or_else(|error| Err(ImageError::Base(error.to_string())))
+}
+
+/// The folder of bases, and the file that says which one a recipe made.
+fn places(options: &BuildOptions, architecture: &str) -> (PathBuf, PathBuf) {
+    let recipe = format!(
+        "{LAYOUT} {SUITE} {architecture} {PACKAGES} {DPKG:?} {COMPILE} {EPOCH} {:?}",
+        options.mirror
+    );
+    let folder = options.cache.join("base");
+    let key = folder.join(format!("{}.json", Digest::of(recipe.as_bytes()).hex()));
+    (folder, key)
 }
 
 fn kept(folder: &Path, key: &Path) -> Result<Option<Base>, ImageError> {
@@ -82,7 +112,7 @@ fn kept(folder: &Path, key: &Path) -> Result<Option<Base>, ImageError> {
         return Ok(None);
     };
     let path = folder.join(format!("{}.tar", kept.layer.hex()));
-    if files::digest(&path).ok().as_ref() != Some(&kept.layer) {
+    if !path.metadata().is_ok_and(|file| file.len() == kept.size) {
         return Ok(None);
     }
     let layer = Blob {

@@ -1,7 +1,7 @@
 //! The engine's part: whether it answers, has an image, and takes one.
 
 use super::archive::Image;
-use super::{ImageError, Progress, Step, record::BuiltImage};
+use super::{ImageError, record::BuiltImage};
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::query_parameters::{ImportImageOptionsBuilder, TagImageOptionsBuilder};
@@ -77,13 +77,8 @@ pub(super) async fn architecture(docker: &Docker) -> Result<&'static str, ImageE
 }
 
 /// Gives the engine the image unless it has it; answers with the engine's own id for it.
-pub(super) async fn load(
-    docker: &Docker,
-    image: &Arc<Image>,
-    progress: Progress<'_>,
-) -> Result<String, ImageError> {
+pub(super) async fn load(docker: &Docker, image: &Arc<Image>) -> Result<String, ImageError> {
     if let Some(id) = id_of(docker, image.digest().as_str()).await? {
-        progress(Step::AlreadyThere);
         tag(docker, &id, &image.tag).await?;
         return Ok(id);
     }
@@ -116,7 +111,7 @@ async fn id_of(docker: &Docker, name: &str) -> Result<Option<String>, ImageError
     }
 }
 
-async fn tag(docker: &Docker, id: &str, name: &str) -> Result<(), ImageError> {
+pub(super) async fn tag(docker: &Docker, id: &str, name: &str) -> Result<(), ImageError> {
     let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
     let options = TagImageOptionsBuilder::new().repo(repo).tag(tag).build();
     in_time(ANSWER, "answer", docker.tag_image(id, Some(options)))

@@ -18,17 +18,18 @@ mod embedded;
 mod engine;
 mod error;
 mod files;
+mod options;
 mod record;
 mod requirements;
 mod wheels;
 
 pub use engine::{Presence, connect, presence};
 pub use error::ImageError;
+pub use options::{BaseCache, BuildOptions, Progress, Step};
 pub use record::{BuiltImage, Package, find, list};
 
 use bollard::Docker;
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tribunal_core::id::Digest;
 
@@ -38,84 +39,12 @@ pub const DEFAULT_TAG: &str = "tribunal/python:3.13";
 pub const PYTHON: &str = "3.13";
 /// The time of every file in the image, and of the image.
 const EPOCH: u64 = 1_700_000_000;
+/// Raised when an image of the same inputs would come out differently.
+const CONFIG: u32 = 1;
 
-/// What to build.
-#[derive(Debug, Clone)]
-pub struct BuildOptions {
-    /// The server's data folder; caches and records live in `images/` below it.
-    pub data: PathBuf,
-    /// The Python version asked for.
-    pub python: String,
-    /// A project's own hashed dependencies.
-    pub requirements: Option<PathBuf>,
-    /// A Debian mirror instead of mmdebstrap's own choice.
-    pub mirror: Option<String>,
-    /// Whether a base that was built before will do.
-    pub base: BaseCache,
-}
-
-impl BuildOptions {
-    /// The default image, with what is cached in this data folder.
-    #[must_use]
-    pub fn new(data: impl Into<PathBuf>) -> Self {
-        Self {
-            data: data.into(),
-            python: PYTHON.to_owned(),
-            requirements: None,
-            mirror: None,
-            base: BaseCache::Reuse,
-        }
-    }
-}
-
-/// What to do with a base from an earlier build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BaseCache {
-    /// Take it: the packages stay those of that day.
-    Reuse,
-    /// Make a new one, with today's packages.
-    Renew,
-}
-
-/// One step of a build, for whoever watches.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// mmdebstrap runs, about half a minute.
-    BuildingBase,
-    /// The base of an earlier build is used.
-    ReusingBase,
-    /// pip fetches so many wheels.
-    FetchingWheels(usize),
-    /// So many wheels are here from an earlier build.
-    ReusingWheels(usize),
-    /// Packages and harness are put in place and compiled.
-    Assembling,
-    /// The image goes to the engine.
-    Loading,
-    /// The engine has this very image already.
-    AlreadyThere,
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BuildingBase => f.write_str("building the Debian base (about half a minute)"),
-            Self::ReusingBase => f.write_str("using the Debian base of an earlier build"),
-            Self::FetchingWheels(count) => write!(f, "fetching {count} Python packages"),
-            Self::ReusingWheels(count) => {
-                write!(f, "using {count} Python packages of an earlier build")
-            }
-            Self::Assembling => f.write_str("assembling and compiling"),
-            Self::Loading => f.write_str("loading the image into the engine"),
-            Self::AlreadyThere => f.write_str("the engine has this image already"),
-        }
-    }
-}
-
-/// Told of each step as it begins.
-pub type Progress<'a> = &'a (dyn Fn(Step) + Send + Sync);
-
-/// Builds the image, loads it into the engine and puts it on record.
+/// Makes sure that the engine has the image and that it is on record. Nothing is built, and nothing is
+/// fetched, when the same inputs made an image before that the engine still has: a server may call this
+/// at every start.
 ///
 /// # Errors
 /// Anything that is missing on this machine, cannot be fetched, or is refused; each says what to do.
@@ -128,58 +57,119 @@ pub async fn build(
         return Err(ImageError::Python(options.python.clone()));
     }
     let architecture = engine::architecture(docker).await?;
-    let folder = options.data.join("images");
-    let _building = lock(&folder).await?;
-    let project = read_requirements(options.requirements.as_deref())?;
-    let runner = requirements::parse(
-        Path::new("images/python/requirements.txt"),
-        embedded::REQUIREMENTS,
-    )?;
-
-    let base = base::provide(&folder, options, architecture, progress).await?;
-    let runner_wheels = wheels::provide(&folder, &runner, architecture, progress).await?;
-    let deps_wheels = match &project {
-        Some(project) => wheels::provide(&folder, project, architecture, progress).await?,
-        None => Vec::new(),
-    };
-
-    progress(Step::Assembling);
-    let base_image = Arc::new(archive::Image::base(architecture, &base));
-    engine::load(docker, &base_image, &|_| {}).await?;
-    let assembled =
-        assemble::run(docker, &folder, &base_image, &runner_wheels, &deps_wheels).await?;
-
-    let identity = archive::Identity {
-        tag: tag(project.as_ref().map(|project| &project.digest)),
-        runner: embedded::runner_digest(&runner_wheels),
-        requirements: project.map(|project| project.digest),
-    };
-    let image = Arc::new(archive::Image::runner(
-        architecture,
-        &base,
-        &assembled.layer,
-        &identity,
-    ));
-    progress(Step::Loading);
-    let engine_id = engine::load(docker, &image, progress).await?;
-    let built = BuiltImage {
-        tag: identity.tag,
-        digest: image.digest(),
-        engine_id,
-        python: assembled.python,
-        architecture: architecture.to_owned(),
-        runner_digest: identity.runner,
-        requirements_digest: identity.requirements,
-        base: base.packages,
-        runner: assembled.runner,
-        deps: assembled.deps,
-        built_at: jiff::Timestamp::now().as_second(),
+    let _building = lock(&options.cache).await?;
+    let inputs = inputs(options, architecture, progress).await?;
+    let known = record::known(&options.cache, &inputs.digest())?;
+    let built = match known {
+        Some(image) if engine::presence(docker, &image).await? == Presence::Present => {
+            progress(Step::AlreadyThere);
+            engine::tag(docker, &image.engine_id, &image.tag).await?;
+            image
+        }
+        _ => {
+            let inputs = inputs.sound(options, progress).await?;
+            let built = assembled(docker, &options.cache, &inputs, progress).await?;
+            record::know(&options.cache, &inputs.digest(), &built)?;
+            built
+        }
     };
     record::add(&options.data, &built)?;
     Ok(built)
 }
 
-/// One build at a time in a data folder: two would remove each other's container. Ends with the file.
+/// Everything an image is made of but what the server carries inside.
+struct Inputs {
+    architecture: &'static str,
+    base: base::Base,
+    runner: Vec<wheels::Wheel>,
+    deps: Vec<wheels::Wheel>,
+    requirements: Option<Digest>,
+}
+
+async fn inputs(
+    options: &BuildOptions,
+    architecture: &'static str,
+    progress: Progress<'_>,
+) -> Result<Inputs, ImageError> {
+    let project = read_requirements(options.requirements.as_deref())?;
+    let own = Path::new("images/python/requirements.txt");
+    let runner = requirements::parse(own, embedded::REQUIREMENTS)?;
+    let cache = &options.cache;
+    Ok(Inputs {
+        architecture,
+        base: base::provide(options, architecture, progress).await?,
+        runner: wheels::provide(cache, &runner, architecture, progress).await?,
+        deps: match &project {
+            Some(project) => wheels::provide(cache, project, architecture, progress).await?,
+            None => Vec::new(),
+        },
+        requirements: project.map(|project| project.digest),
+    })
+}
+
+impl Inputs {
+    fn digest(&self) -> Digest {
+        let deps: Vec<&Digest> = self.deps.iter().map(|wheel| &wheel.digest).collect();
+        let text = format!(
+            "{CONFIG} {} {} {} {deps:?} {:?}",
+            self.architecture,
+            self.base.layer.digest,
+            embedded::runner_digest(&self.runner),
+            self.requirements,
+        );
+        Digest::of(text.as_bytes())
+    }
+
+    /// A kept base is trusted by its name until something is built of it.
+    async fn sound(
+        self,
+        options: &BuildOptions,
+        progress: Progress<'_>,
+    ) -> Result<Self, ImageError> {
+        let base = base::sound(self.base, options, self.architecture, progress).await?;
+        Ok(Self { base, ..self })
+    }
+}
+
+async fn assembled(
+    docker: &Docker,
+    cache: &Path,
+    inputs: &Inputs,
+    progress: Progress<'_>,
+) -> Result<BuiltImage, ImageError> {
+    progress(Step::Assembling);
+    let architecture = inputs.architecture;
+    let base = Arc::new(archive::Image::base(architecture, &inputs.base));
+    engine::load(docker, &base).await?;
+    let assembled = assemble::run(docker, cache, &base, &inputs.runner, &inputs.deps).await?;
+    let identity = archive::Identity {
+        tag: tag(inputs.requirements.as_ref()),
+        runner: embedded::runner_digest(&inputs.runner),
+        requirements: inputs.requirements.clone(),
+    };
+    progress(Step::Loading);
+    let image = Arc::new(archive::Image::runner(
+        architecture,
+        &inputs.base,
+        &assembled.layer,
+        &identity,
+    ));
+    Ok(BuiltImage {
+        engine_id: engine::load(docker, &image).await?,
+        tag: identity.tag,
+        digest: image.digest(),
+        python: assembled.python,
+        architecture: architecture.to_owned(),
+        runner_digest: identity.runner,
+        requirements_digest: identity.requirements,
+        base: inputs.base.packages.clone(),
+        runner: assembled.runner,
+        deps: assembled.deps,
+        built_at: jiff::Timestamp::now().as_second(),
+    })
+}
+
+/// One build at a time in a cache: two would remove each other's container. Ends with the file.
 async fn lock(folder: &Path) -> Result<std::fs::File, ImageError> {
     files::folder(folder)?;
     let path = folder.join("lock");

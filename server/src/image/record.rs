@@ -1,4 +1,5 @@
 //! Which images were built, in `images/images.json` of the data folder: one record a tag, the newest.
+//! Beside them, in the cache, which inputs made which image, so that they need not make it again.
 
 use super::{ImageError, files};
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,26 @@ pub(super) fn add(data: &Path, image: &BuiltImage) -> Result<(), ImageError> {
         source,
     })?;
     files::replace(&path, &bytes)
+}
+
+/// The image that these inputs made before.
+pub(super) fn known(cache: &Path, inputs: &Digest) -> Result<Option<BuiltImage>, ImageError> {
+    let bytes = files::read_if_there(&known_path(cache, inputs))?;
+    // A record of another version is no record: the image is built again.
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+}
+
+pub(super) fn know(cache: &Path, inputs: &Digest, image: &BuiltImage) -> Result<(), ImageError> {
+    let path = known_path(cache, inputs);
+    let bytes = serde_json::to_vec_pretty(image).map_err(|source| ImageError::Record {
+        path: path.clone(),
+        source,
+    })?;
+    files::replace(&path, &bytes)
+}
+
+fn known_path(cache: &Path, inputs: &Digest) -> PathBuf {
+    cache.join("known").join(format!("{}.json", inputs.hex()))
 }
 
 #[cfg(test)]
