@@ -142,6 +142,14 @@ pub struct Explain {
     pub max_chars: Option<usize>,
 }
 
+impl Explain {
+    /// Whether it names a folder, which is asked before any server is.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        std::path::Path::new(&self.what).is_dir()
+    }
+}
+
 /// `watch` and `cancel`.
 #[derive(Debug, Args)]
 pub struct Named {

@@ -100,6 +100,15 @@ pub struct Settings {
     tls: Tls,
 }
 
+/// How much of the settings a command is going to use; mistakes in the rest are none of its business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Repository and key: a gate must not stumble over a token that it does not use.
+    Offline,
+    /// All of it.
+    Server,
+}
+
 /// What does not hold in flags, environment and file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("; "))]
@@ -120,8 +129,9 @@ impl Settings {
     ///
     /// # Errors
     /// Every mistake there is, together.
-    pub fn resolve(flags: &Flags, env: &Environment) -> Result<Self, ConfigError> {
+    pub fn resolve(flags: &Flags, env: &Environment, needs: Needs) -> Result<Self, ConfigError> {
         let mut mistakes = Vec::new();
+        let mut unreachable = Vec::new();
         let (file, folder) = read_file(flags, env, &mut mistakes);
         let from_env = |name: &str| env.get(name).filter(|v| !v.trim().is_empty()).cloned();
         let beside = |path: Option<PathBuf>| path.map(|p| folder.join(p));
@@ -139,7 +149,7 @@ impl Settings {
             .or_else(|| file.server.map(|v| ("server in the file", v)))
             .and_then(|(origin, text)| {
                 Endpoint::parse(text.trim(), plain)
-                    .map_err(|e| mistakes.push(format!("{origin}: {e}")))
+                    .map_err(|e| unreachable.push(format!("{origin}: {e}")))
                     .ok()
             });
         let repo = flags
@@ -170,18 +180,18 @@ impl Settings {
                     beside(file.token_file).map(|p| TokenSource::File("token_file in the file", p))
                 }),
         }
-        .and_then(|source| source.read().map_err(|m| mistakes.push(m)).ok());
+        .and_then(|source| source.read().map_err(|m| unreachable.push(m)).ok());
         let client_cert = flags.client_cert.clone().or(beside(file.client_cert));
         let client_key = flags.client_key.clone().or(beside(file.client_key));
         let client = match (client_cert, client_key) {
             (Some(cert), Some(key)) => Some((cert, key)),
             (None, None) => None,
             (Some(_), None) => {
-                mistakes.push("a client certificate needs its key (--client-key)".to_owned());
+                unreachable.push("a client certificate needs its key (--client-key)".to_owned());
                 None
             }
             (None, Some(_)) => {
-                mistakes.push("a client key needs its certificate (--client-cert)".to_owned());
+                unreachable.push("a client key needs its certificate (--client-cert)".to_owned());
                 None
             }
         };
@@ -199,6 +209,10 @@ impl Settings {
                 client,
             },
         };
+        match needs {
+            Needs::Server => mistakes.append(&mut unreachable),
+            Needs::Offline => {}
+        }
         if mistakes.is_empty() {
             Ok(settings)
         } else {

@@ -16,9 +16,9 @@ pub(super) async fn run(
     settings: &Settings,
     console: &mut Console,
 ) -> Result<Exit, Failure> {
-    let folder = Path::new(&args.what);
-    let report = if folder.is_dir() {
-        let bytes = std::fs::read(folder.join(NAME)).map_err(|_| ReportError::Missing)?;
+    let report = if args.is_folder() {
+        let bytes =
+            std::fs::read(Path::new(&args.what).join(NAME)).map_err(|_| ReportError::Missing)?;
         parse(&bytes)?
     } else {
         let name = score_name(&args.what, settings.known_repo())?;

@@ -13,7 +13,7 @@ mod score;
 mod send;
 
 use crate::cli::{Cli, Command, Lease};
-use crate::config::{Environment, Settings};
+use crate::config::{Environment, Needs, Settings};
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ pub fn run(cli: &Cli, env: &Environment, console: &mut Console) -> Exit {
 }
 
 fn dispatch(cli: &Cli, env: &Environment, console: &mut Console) -> Result<Exit, Failure> {
-    let settings = Settings::resolve(&cli.flags, env)?;
+    let settings = Settings::resolve(&cli.flags, env, needs(&cli.command))?;
     match &cli.command {
         Command::Score(args) => online(score::run(args, &settings, console)),
         Command::Fetch(args) => online(fetch::run(args, &settings, console)),
@@ -46,6 +46,22 @@ fn dispatch(cli: &Cli, env: &Environment, console: &mut Console) -> Result<Exit,
         Command::Lease {
             command: Lease::New(args),
         } => online(lease::run(args, &settings, console)),
+    }
+}
+
+fn needs(command: &Command) -> Needs {
+    match command {
+        Command::Join(_) | Command::Verify(_) | Command::Init(_) | Command::Manifest(_) => {
+            Needs::Offline
+        }
+        Command::Explain(args) if args.is_folder() => Needs::Offline,
+        Command::Explain(_)
+        | Command::Score(_)
+        | Command::Fetch(_)
+        | Command::Watch(_)
+        | Command::List(_)
+        | Command::Cancel(_)
+        | Command::Lease { .. } => Needs::Server,
     }
 }
 

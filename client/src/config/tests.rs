@@ -9,6 +9,10 @@ fn env(pairs: &[(&str, &str)]) -> Environment {
         .collect()
 }
 
+fn resolve(flags: &Flags, env: &Environment) -> Result<Settings, ConfigError> {
+    Settings::resolve(flags, env, Needs::Server)
+}
+
 fn folder_with(config: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("tribunal")).unwrap();
@@ -29,8 +33,7 @@ fn flags_win_over_environment_wins_over_file() {
     let xdg = dir.path().to_str().unwrap();
     std::fs::write(dir.path().join("token"), "token-from-flag-file\n").unwrap();
 
-    let file_only =
-        Settings::resolve(&Flags::default(), &env(&[("XDG_CONFIG_HOME", xdg)])).unwrap();
+    let file_only = resolve(&Flags::default(), &env(&[("XDG_CONFIG_HOME", xdg)])).unwrap();
     assert_eq!(
         file_only.server().unwrap().to_string(),
         "https://from-file:1"
@@ -49,7 +52,7 @@ fn flags_win_over_environment_wins_over_file() {
         ("TRIBUNAL_TOKEN", "token-from-env"),
         ("TRIBUNAL_KEY", "env.pem"),
     ]);
-    let env_too = Settings::resolve(&Flags::default(), &environment).unwrap();
+    let env_too = resolve(&Flags::default(), &environment).unwrap();
     assert_eq!(env_too.server().unwrap().to_string(), "https://from-env:1");
     assert_eq!(env_too.repo().unwrap().as_str(), "from-env");
     assert_eq!(env_too.token().unwrap().reveal(), "token-from-env");
@@ -62,7 +65,7 @@ fn flags_win_over_environment_wins_over_file() {
         key: Some("flag.pem".into()),
         ..Flags::default()
     };
-    let all = Settings::resolve(&flags, &environment).unwrap();
+    let all = resolve(&flags, &environment).unwrap();
     assert_eq!(all.server().unwrap().to_string(), "https://from-flag:1");
     assert_eq!(all.repo().unwrap().as_str(), "from-flag");
     assert_eq!(all.token().unwrap().reveal(), "token-from-flag-file");
@@ -73,7 +76,7 @@ fn flags_win_over_environment_wins_over_file() {
 fn home_is_used_without_xdg_and_an_absent_file_is_fine() {
     let dir = tempfile::tempdir().unwrap();
     let home = env(&[("HOME", dir.path().to_str().unwrap())]);
-    let nothing = Settings::resolve(&Flags::default(), &home).unwrap();
+    let nothing = resolve(&Flags::default(), &home).unwrap();
     assert_eq!(nothing.server().unwrap_err().exit, crate::exit::Exit::Usage);
     assert_eq!(nothing.repo().unwrap_err().exit, crate::exit::Exit::Usage);
     assert!(nothing.token().is_none());
@@ -84,14 +87,14 @@ fn home_is_used_without_xdg_and_an_absent_file_is_fine() {
         "repo = \"r\"",
     )
     .unwrap();
-    let found = Settings::resolve(&Flags::default(), &home).unwrap();
+    let found = resolve(&Flags::default(), &home).unwrap();
     assert_eq!(found.repo().unwrap().as_str(), "r");
 }
 
 #[test]
 fn empty_variables_say_nothing() {
     let dir = folder_with(FILE);
-    let settings = Settings::resolve(
+    let settings = resolve(
         &Flags::default(),
         &env(&[
             ("XDG_CONFIG_HOME", dir.path().to_str().unwrap()),
@@ -115,7 +118,7 @@ fn all_mistakes_at_once_and_no_secret_among_them() {
         client_cert: Some("c.pem".into()),
         ..Flags::default()
     };
-    let error = Settings::resolve(
+    let error = resolve(
         &flags,
         &env(&[("XDG_CONFIG_HOME", dir.path().to_str().unwrap())]),
     )
@@ -127,7 +130,7 @@ fn all_mistakes_at_once_and_no_secret_among_them() {
 #[test]
 fn unknown_keys_and_a_named_file_that_is_not_there_are_mistakes() {
     let dir = folder_with("tokne = \"hunter2\"\n");
-    let error = Settings::resolve(
+    let error = resolve(
         &Flags::default(),
         &env(&[("XDG_CONFIG_HOME", dir.path().to_str().unwrap())]),
     )
@@ -139,12 +142,28 @@ fn unknown_keys_and_a_named_file_that_is_not_there_are_mistakes() {
         config: Some(dir.path().join("absent.toml")),
         ..Flags::default()
     };
-    assert!(Settings::resolve(&flags, &Environment::new()).is_err());
+    assert!(resolve(&flags, &Environment::new()).is_err());
 }
 
 #[test]
 fn a_token_does_not_show_itself() {
-    let settings =
-        Settings::resolve(&Flags::default(), &env(&[("TRIBUNAL_TOKEN", "hunter2")])).unwrap();
+    let settings = resolve(&Flags::default(), &env(&[("TRIBUNAL_TOKEN", "hunter2")])).unwrap();
     assert!(!format!("{settings:?}").contains("hunter2"));
+}
+
+#[test]
+fn an_offline_command_does_not_stumble_over_what_it_does_not_use() {
+    let broken = env(&[
+        ("TRIBUNAL_SERVER", "http://example.org"),
+        ("TRIBUNAL_TOKEN_FILE", "/nowhere/token"),
+        ("TRIBUNAL_REPO", "app"),
+    ]);
+    assert_eq!(resolve(&Flags::default(), &broken).unwrap_err().0.len(), 2);
+    let offline = Settings::resolve(&Flags::default(), &broken, Needs::Offline).unwrap();
+    assert_eq!(offline.repo().unwrap().as_str(), "app");
+    let flags = Flags {
+        repo: Some("No Such".to_owned()),
+        ..Flags::default()
+    };
+    assert!(Settings::resolve(&flags, &broken, Needs::Offline).is_err());
 }
