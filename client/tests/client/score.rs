@@ -378,3 +378,44 @@ fn list_watch_and_cancel() {
     assert_eq!(ran.code, 64);
     server.stop();
 }
+
+#[test]
+fn a_terminal_gets_a_bar_and_colour_unless_it_objects() {
+    let work = Work::new();
+    let on_terminal = |no_color: &str| {
+        let server = Scripted::start(Script::new(&work.signed));
+        // `script` gives the command a terminal of its own.
+        let line = format!(
+            "{} score --key {}",
+            env!("CARGO_BIN_EXE_tribunal"),
+            work.key()
+        );
+        let output = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(work.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("TERM", "xterm-256color")
+            .env("NO_COLOR", no_color)
+            .env("TRIBUNAL_SERVER", server.url())
+            .env("TRIBUNAL_REPO", "app")
+            .env("TRIBUNAL_TOKEN", "x")
+            .output()
+            .unwrap();
+        server.stop();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let coloured = on_terminal("");
+    assert!(
+        coloured.contains("\u{1b}[32mMERGE_OK\u{1b}[0m"),
+        "{coloured:?}"
+    );
+    assert!(coloured.contains("sealed cases"), "{coloured:?}");
+    let plain = on_terminal("1");
+    assert!(plain.contains("MERGE_OK\r\n"), "{plain:?}");
+    assert!(
+        !plain.contains("\u{1b}[32m") && !plain.contains("\u{1b}[33m"),
+        "{plain:?}"
+    );
+}
