@@ -355,6 +355,72 @@ fn verify_spells_every_check_out_and_its_lines_work() {
     assert!(!bash(signed.folder(), script).status.success());
 }
 
+#[test]
+fn the_line_for_cosign_works_where_there_is_one() {
+    let repo = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        let output = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"])
+            .args(args)
+            .current_dir(repo.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        output.stdout
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "x"]);
+    let head = String::from_utf8(git(&["rev-parse", "HEAD"])).unwrap();
+    let head = head.trim().to_owned();
+    let raw = tribunal_core::id::Digest::of(&git(&["cat-file", "commit", "HEAD"]));
+    let signed = Signed::with(&|_, said| {
+        said["head"]["id"] = head.clone().into();
+        said["head"]["sha256"] = raw.to_string().into();
+    });
+    let (out, key) = (signed.out(), signed.pem());
+    let args = [
+        "verify",
+        out.to_str().unwrap(),
+        "--key",
+        key.to_str().unwrap(),
+    ];
+    let ran = run_in(repo.path(), &args);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let (_, lines) = ran
+        .stdout
+        .split_once("# The same without tribunal:\n")
+        .unwrap();
+    assert_eq!(
+        lines.matches("\ncosign verify-blob-attestation ").count(),
+        3
+    );
+
+    // deploy/cosign.sh puts it there for those who want it.
+    let fetched = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../target/tools/cosign/usr/bin"
+    );
+    let lines = format!("PATH=$PATH:{fetched}\n{lines}");
+    if !bash(
+        repo.path(),
+        &format!("PATH=$PATH:{fetched}; command -v cosign"),
+    )
+    .status
+    .success()
+    {
+        eprintln!("NOT TESTED: there is no cosign here; deploy/cosign.sh fetches it");
+        return;
+    }
+    let said = bash(repo.path(), &lines);
+    let stderr = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.status.success(), "{stderr}");
+    assert_eq!(stderr.matches("Verified OK").count(), 3, "{stderr}");
+    // Over another commit it says no.
+    git(&["commit", "-q", "--allow-empty", "-m", "y"]);
+    let other = lines.replace(&format!("commit {head} >"), "commit HEAD >");
+    assert!(!bash(repo.path(), &other).status.success());
+}
+
 fn bash(folder: &std::path::Path, script: &str) -> std::process::Output {
     Command::new("bash")
         .args(["-ec", script])
