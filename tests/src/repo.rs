@@ -125,6 +125,20 @@ impl Repo {
         self.head()
     }
 
+    /// A bundle of everything that `commit` (any object's id) reaches and `without` does not.
+    #[must_use]
+    pub fn bundle(&self, commit: &str, without: &[&str]) -> Vec<u8> {
+        // A bundle holds refs, not ids.
+        self.git(&["update-ref", "refs/bundled/head", commit]);
+        let mut command = git(&self.folder);
+        command.args(["bundle", "create", "-q", "-", "refs/bundled/head"]);
+        command.args(without.iter().map(|id| format!("^{id}")));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git bundle: {said}");
+        output.stdout
+    }
+
     /// The full id of HEAD.
     #[must_use]
     pub fn head(&self) -> String {

@@ -134,7 +134,6 @@ impl<Id: Clone + Ord + Hash, E> Walk<'_, Id, E> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
     use std::collections::BTreeSet;
     use std::convert::Infallible;

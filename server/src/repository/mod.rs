@@ -14,6 +14,7 @@ pub mod facts;
 mod git;
 mod history;
 mod ingest;
+pub mod memory;
 mod merge;
 mod mirror;
 mod objects;

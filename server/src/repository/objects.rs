@@ -238,7 +238,7 @@ where
 }
 
 /// Modes as git reads them: of a file's permissions only the owner's x counts.
-fn mode_of(mode: gix::objs::tree::EntryMode) -> Mode {
+pub(super) fn mode_of(mode: gix::objs::tree::EntryMode) -> Mode {
     use gix::objs::tree::EntryKind;
     match mode.kind() {
         EntryKind::Blob => Mode::File,
