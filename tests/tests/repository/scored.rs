@@ -1,0 +1,224 @@
+//! A patch taken through the rooms as far as its overlay, the way the pipeline does.
+
+use crate::world::World;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+use tribunal_core::classify::classify;
+use tribunal_core::git::{Change, Relation};
+use tribunal_core::plan::{Course, Plan};
+use tribunal_core::policy::Policy;
+use tribunal_core::request::Role;
+use tribunal_server::overlay::{self, SealedOverlay};
+use tribunal_server::repository::diff::DiffLimits;
+use tribunal_server::repository::resolve::resolve;
+use tribunal_server::repository::{RepositoryError, UploadLimits, Viewer};
+use tribunal_tests::Repo;
+use tribunal_tests::case::Materialized;
+
+/// How far a patch came.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Refused(String),
+    Planned(Plan),
+}
+
+/// A patch and what became of it.
+pub(crate) struct Scored {
+    pub(crate) outcome: Outcome,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) relation: Option<Relation>,
+    overlay: Option<SealedOverlay>,
+    workspace: Option<(Repo, String)>,
+    world: World,
+}
+
+impl Scored {
+    /// Upload what the mirror lacks, then resolve, classify, plan and build.
+    pub(crate) fn of(case: Materialized, role: Role) -> Self {
+        let mut scored = Self::of_commits(&case.workspace, &case.base, &case.head, role);
+        scored.workspace = Some((case.workspace, case.head));
+        scored
+    }
+
+    pub(crate) fn of_commits(repo: &Repo, base: &str, head: &str, role: Role) -> Self {
+        let world = World::on_disk();
+        world.publish(repo, base);
+        let viewer = match role {
+            Role::Agent => world.agent("a"),
+            Role::Ci => world.ci("a"),
+            Role::Maintainer | Role::Operator => world.maintainer("a"),
+        };
+        let mut scored = Self {
+            outcome: Outcome::Refused("nothing happened".to_owned()),
+            changes: Vec::new(),
+            relation: None,
+            overlay: None,
+            workspace: None,
+            world,
+        };
+        scored.outcome = match scored.walk(repo, &viewer, base, head) {
+            Ok(plan) => Outcome::Planned(plan),
+            Err(RepositoryError::Refused(refused)) => Outcome::Refused(refused.to_string()),
+            Err(RepositoryError::Aborted(aborted)) => panic!("{aborted}"),
+        };
+        scored
+    }
+
+    fn walk(
+        &mut self,
+        repo: &Repo,
+        viewer: &Viewer,
+        base: &str,
+        head: &str,
+    ) -> Result<Plan, RepositoryError> {
+        let room = Arc::clone(&self.world.repository);
+        let name = self.world.name.clone();
+        let bundle = repo.bundle(head, &[base]);
+        room.ingest(&name, viewer, &mut &bundle[..], &UploadLimits::default())?;
+        let resolved = resolve(&*room, &name, viewer, &head.parse().unwrap(), None)?;
+        self.relation = Some(resolved.commits().relation);
+        let policy = match resolved.policy_bytes()? {
+            Some(bytes) => Policy::parse(&bytes).unwrap(),
+            None => Policy::default(),
+        };
+        let patch = resolved.patch(&DiffLimits::default())?;
+        self.changes = patch.changes.clone();
+        let plan = match Course::of(classify(patch, policy, viewer.role)?) {
+            Course::Barred(barred) => {
+                let oracle = resolved.base_oracle(barred.diff().policy())?;
+                Plan::Decided(Box::new(barred.decide(oracle)))
+            }
+            Course::Open(open) => {
+                let (oracle, src) = resolved.facts(&open)?;
+                open.admit(oracle, src)?
+            }
+        };
+        if let Plan::Run(plan) = &plan {
+            let objects = Arc::clone(resolved.objects());
+            self.overlay = Some(overlay::build(objects, plan).unwrap());
+        }
+        Ok(plan)
+    }
+
+    pub(crate) fn overlay(&self) -> &SealedOverlay {
+        match &self.overlay {
+            Some(overlay) => overlay,
+            None => panic!("{:?}", self.outcome),
+        }
+    }
+
+    pub(crate) fn src_tar(&self) -> Tar {
+        Tar::read(&self.overlay().src_tar())
+    }
+
+    pub(crate) fn tree_tar(&self) -> Tar {
+        let mut bytes = Vec::new();
+        let tree = self.overlay().tree("image");
+        (tree.tar)().unwrap().read_to_end(&mut bytes).unwrap();
+        Tar::read(&bytes)
+    }
+
+    /// What git itself says is below this folder of head.
+    pub(crate) fn ls_tree(&self, folder: &str) -> Vec<File> {
+        let (repo, head) = self.workspace.as_ref().unwrap();
+        ls_tree(repo.path(), head, folder)
+    }
+}
+
+/// Path, executable or link or plain, content.
+pub(crate) type File = (Vec<u8>, &'static str, Vec<u8>);
+
+/// Files and links below a folder of a commit, as git lists them: raw names, raw bytes.
+pub(crate) fn ls_tree(repo: &std::path::Path, commit: &str, folder: &str) -> Vec<File> {
+    let git = |args: &[&str]| {
+        let output = tribunal_tests::repo::git(repo).args(args).output().unwrap();
+        assert!(output.status.success(), "git {args:?}");
+        output.stdout
+    };
+    let mut args = vec!["ls-tree", "-r", "-z", "--full-tree", commit];
+    if !folder.is_empty() {
+        args.extend(["--", folder]);
+    }
+    let listing = git(&args);
+    let mut files: Vec<File> = listing
+        .split(|b| *b == 0)
+        .filter(|line| !line.is_empty())
+        .map(|line| {
+            let tab = line.iter().position(|b| *b == b'\t').unwrap();
+            let head = String::from_utf8(line[..tab].to_vec()).unwrap();
+            let fields: Vec<_> = head.split(' ').collect();
+            let kind = match fields[0] {
+                "100755" => "executable",
+                "120000" => "link",
+                _ => "file",
+            };
+            let content = git(&["cat-file", "blob", fields[2]]);
+            (line[tab + 1..].to_vec(), kind, content)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// A tar as a reader sees it.
+#[derive(Debug)]
+pub(crate) struct Tar {
+    entries: BTreeMap<Vec<u8>, (&'static str, Vec<u8>)>,
+    pub(crate) order: Vec<Vec<u8>>,
+}
+
+impl Tar {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        let mut entries = BTreeMap::new();
+        let mut order = Vec::new();
+        for entry in tar::Archive::new(bytes).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let path = entry.path_bytes().into_owned();
+            let header = entry.header();
+            assert_eq!((header.uid().unwrap(), header.gid().unwrap()), (0, 0));
+            let mode = header.mode().unwrap();
+            let kind = match header.entry_type() {
+                tar::EntryType::Directory => "directory",
+                tar::EntryType::Symlink => "link",
+                tar::EntryType::Regular if mode == 0o755 => "executable",
+                tar::EntryType::Regular => {
+                    assert_eq!(mode, 0o644);
+                    "file"
+                }
+                other => panic!("{other:?}"),
+            };
+            if kind == "directory" {
+                assert!(path.ends_with(b"/"));
+                assert_eq!(mode, 0o755);
+            }
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).unwrap();
+            if let Some(target) = entry.link_name_bytes() {
+                content = target.into_owned();
+            }
+            order.push(path.clone());
+            let before = entries.insert(path, (kind, content));
+            assert!(before.is_none(), "an entry stands there twice");
+        }
+        Self { entries, order }
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.entries.contains_key(path.as_bytes())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<(&'static str, &[u8])> {
+        let entry = self.entries.get(path.as_bytes());
+        entry.map(|(kind, content)| (*kind, content.as_slice()))
+    }
+
+    /// Everything but directories, by path.
+    pub(crate) fn files(&self) -> Vec<File> {
+        let entries = self.entries.iter();
+        entries
+            .filter(|(_, (kind, _))| *kind != "directory")
+            .map(|(path, (kind, content))| (path.clone(), *kind, content.clone()))
+            .collect()
+    }
+}
