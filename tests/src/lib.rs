@@ -12,11 +12,16 @@
 pub mod binaries;
 pub mod case;
 pub mod client;
+pub mod pack;
 pub mod repo;
 pub mod sandbox;
+pub mod scored;
 pub mod server;
+pub mod world;
 
 pub use case::Case;
 pub use client::{Client, Ran};
 pub use repo::Repo;
+pub use scored::Scored;
 pub use server::{Registered, Role, Server};
+pub use world::World;

@@ -1,13 +1,6 @@
 //! One suite for the repository seam: the room on disk and the room in memory must both pass it, fed by real git.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails loudly, where it stands"
-)]
-
-#[path = "repository/world.rs"]
-mod world;
+#![expect(clippy::unwrap_used, reason = "a test fails loudly, where it stands")]
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -15,7 +8,7 @@ use tribunal_core::git::{GitPath, Mode, Relation};
 use tribunal_core::id::{CommitId, Digest};
 use tribunal_server::repository::UploadLimits;
 use tribunal_tests::Repo;
-use world::{World, code, id};
+use tribunal_tests::world::{World, code, feed, id};
 
 macro_rules! both {
     ($($test:ident)+) => {
@@ -142,7 +135,7 @@ fn entries_keep_their_raw_names_and_modes(world: &World) {
         lines.extend_from_slice(name);
         lines.push(0);
     }
-    let tree = world::feed(&repo, &["mktree", "-z", "--missing"], &lines);
+    let tree = feed(&repo, &["mktree", "-z", "--missing"], &lines);
     let commit = repo.git(&["commit-tree", "-m", "odd", &tree]);
     world.publish(&repo, &commit);
     let objects = world.open("a");
@@ -342,7 +335,7 @@ fn malformed_trees_are_refused_by_name(world: &World) {
             "fullPathname",
         ),
     ] {
-        let tree = world::feed(
+        let tree = feed(
             &repo,
             &["hash-object", "-t", "tree", "-w", "--literally", "--stdin"],
             &entries.concat(),
@@ -362,7 +355,7 @@ fn malformed_trees_are_refused_by_name(world: &World) {
 
 fn merge_bases_are_all_of_them(world: &World) {
     let repo = Repo::empty();
-    let tree = world::feed(&repo, &["mktree"], b"");
+    let tree = feed(&repo, &["mktree"], b"");
     let mut state = 7u64;
     let mut draw = |below: usize| {
         state = state
@@ -395,7 +388,7 @@ fn merge_bases_are_all_of_them(world: &World) {
     });
     let who = "x <x@example.invalid> 1 +0000";
     let text = format!("tree {tree}\n{all}author {who}\ncommitter {who}\n\nall\n");
-    let everything = world::feed(
+    let everything = feed(
         &repo,
         &["hash-object", "-t", "commit", "-w", "--stdin"],
         text.as_bytes(),

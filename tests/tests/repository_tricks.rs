@@ -1,23 +1,14 @@
 //! Cases of both corpora that try to fool whoever reads a repository, taken as far as the plan and its overlay.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails loudly, where it stands"
-)]
+#![expect(clippy::panic, reason = "a test fails loudly, where it stands")]
 
-#[path = "repository/scored.rs"]
-mod scored;
-#[path = "repository/world.rs"]
-mod world;
-
-use scored::{Outcome, Scored};
 use std::time::{Duration, Instant};
 use tribunal_core::git::{GitPath, Relation};
 use tribunal_core::plan::Plan;
 use tribunal_core::reason::Reason;
 use tribunal_core::request::Role;
 use tribunal_tests::Case;
+use tribunal_tests::scored::{Outcome, Scored};
 
 fn exploit(number: &str) -> Scored {
     Scored::of(Case::named("exploits", number).materialize(), Role::Agent)

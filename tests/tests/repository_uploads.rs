@@ -1,23 +1,14 @@
 //! Uploads that mean harm, against the room on disk: each is one refusal within its limits, and nothing stays behind.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails loudly, where it stands"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails loudly, where it stands")]
 
-#[path = "repository/pack.rs"]
-mod pack;
-#[path = "repository/world.rs"]
-mod world;
-
-use pack::{Pack, bundle};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tribunal_server::repository::{Repository, UploadLimits};
+use tribunal_server::repository::UploadLimits;
 use tribunal_tests::Repo;
-use world::{World, code, feed, id};
+use tribunal_tests::pack::{Pack, bundle};
+use tribunal_tests::world::{World, code, feed, id};
 
 /// Limits small enough for a test to reach.
 fn tight() -> UploadLimits {
@@ -161,13 +152,13 @@ fn a_stream_that_never_ends_is_cut_at_the_limit() {
 fn a_stream_that_dawdles_is_cut_at_its_time() {
     let (world, _repo, base, before) = begun();
     /// Never says more than one byte in a while, as a client would that holds the line.
-    struct Slow(std::vec::IntoIter<u8>, Instant);
+    struct Slow(Vec<u8>, Instant);
     impl std::io::Read for Slow {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
             if self.1.elapsed() > Duration::from_secs(20) {
                 return Ok(0);
             }
-            buffer[0] = self.0.next().unwrap_or(0x55);
+            buffer[0] = self.0.pop().unwrap_or(0x55);
             Ok(1)
         }
     }
@@ -181,7 +172,9 @@ fn a_stream_that_dawdles_is_cut_at_its_time() {
     };
     let begun = Instant::now();
     // What follows the pack is not read for ever either.
-    let mut slow = Slow(bytes[..bytes.len() - 30].to_vec().into_iter(), begun);
+    let mut backwards = bytes[..bytes.len() - 30].to_vec();
+    backwards.reverse();
+    let mut slow = Slow(backwards, begun);
     assert!(world.send_from("a", &mut slow, &limits).is_err());
     assert!(begun.elapsed() < Duration::from_secs(10));
     nothing_stayed(&world, &before);

@@ -4,31 +4,32 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// A pack in the making.
-pub(crate) struct Pack {
+#[derive(Debug, Default)]
+pub struct Pack {
     entries: Vec<u8>,
     count: u32,
 }
 
 /// Where an entry begins.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct At(usize);
+pub struct At(usize);
 
 impl Pack {
-    pub(crate) fn new() -> Self {
-        Self {
-            entries: Vec::new(),
-            count: 0,
-        }
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    pub(crate) fn blob(&mut self, content: &[u8]) -> At {
+    /// A blob as it is.
+    pub fn blob(&mut self, content: &[u8]) -> At {
         let at = self.begin(3, content.len());
         self.entries.extend(deflated(content));
         at
     }
 
     /// An object made of pieces `(offset, size)` of the one at `base`.
-    pub(crate) fn delta(&mut self, base: At, base_size: usize, pieces: &[(usize, usize)]) -> At {
+    pub fn delta(&mut self, base: At, base_size: usize, pieces: &[(usize, usize)]) -> At {
         let to: usize = pieces.iter().map(|(_, size)| size).sum();
         let mut delta = varint(base_size);
         delta.extend(varint(to));
@@ -72,12 +73,12 @@ impl Pack {
         at
     }
 
-    pub(crate) fn finish(self) -> Vec<u8> {
+    pub fn finish(self) -> Vec<u8> {
         let count = self.count;
         self.finish_claiming(count)
     }
 
-    pub(crate) fn finish_claiming(self, count: u32) -> Vec<u8> {
+    pub fn finish_claiming(self, count: u32) -> Vec<u8> {
         let mut pack = b"PACK\0\0\0\x02".to_vec();
         pack.extend_from_slice(&count.to_be_bytes());
         pack.extend_from_slice(&self.entries);
@@ -89,7 +90,7 @@ impl Pack {
 }
 
 /// A bundle around a pack.
-pub(crate) fn bundle(tip: &str, prerequisites: &[&str], pack: &[u8]) -> Vec<u8> {
+pub fn bundle(tip: &str, prerequisites: &[&str], pack: &[u8]) -> Vec<u8> {
     let mut text = "# v2 git bundle\n".to_owned();
     for id in prerequisites {
         text.push_str(&format!("-{id}\n"));

@@ -1,5 +1,7 @@
 //! A patch taken through the rooms as far as its overlay, the way the pipeline does.
 
+use crate::Repo;
+use crate::case::Materialized;
 use crate::world::World;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,21 +15,19 @@ use tribunal_server::overlay::{self, SealedOverlay};
 use tribunal_server::repository::diff::DiffLimits;
 use tribunal_server::repository::resolve::resolve;
 use tribunal_server::repository::{RepositoryError, UploadLimits, Viewer};
-use tribunal_tests::Repo;
-use tribunal_tests::case::Materialized;
 
 /// How far a patch came.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     Refused(String),
     Planned(Plan),
 }
 
 /// A patch and what became of it.
-pub(crate) struct Scored {
-    pub(crate) outcome: Outcome,
-    pub(crate) changes: Vec<Change>,
-    pub(crate) relation: Option<Relation>,
+pub struct Scored {
+    pub outcome: Outcome,
+    pub changes: Vec<Change>,
+    pub relation: Option<Relation>,
     overlay: Option<SealedOverlay>,
     workspace: Option<(Repo, String)>,
     world: World,
@@ -35,13 +35,13 @@ pub(crate) struct Scored {
 
 impl Scored {
     /// Upload what the mirror lacks, then resolve, classify, plan and build.
-    pub(crate) fn of(case: Materialized, role: Role) -> Self {
+    pub fn of(case: Materialized, role: Role) -> Self {
         let mut scored = Self::of_commits(&case.workspace, &case.base, &case.head, role);
         scored.workspace = Some((case.workspace, case.head));
         scored
     }
 
-    pub(crate) fn of_commits(repo: &Repo, base: &str, head: &str, role: Role) -> Self {
+    pub fn of_commits(repo: &Repo, base: &str, head: &str, role: Role) -> Self {
         let world = World::on_disk();
         world.publish(repo, base);
         let viewer = match role {
@@ -101,18 +101,18 @@ impl Scored {
         Ok(plan)
     }
 
-    pub(crate) fn overlay(&self) -> &SealedOverlay {
+    pub fn overlay(&self) -> &SealedOverlay {
         match &self.overlay {
             Some(overlay) => overlay,
             None => panic!("{:?}", self.outcome),
         }
     }
 
-    pub(crate) fn src_tar(&self) -> Tar {
+    pub fn src_tar(&self) -> Tar {
         Tar::read(&self.overlay().src_tar())
     }
 
-    pub(crate) fn tree_tar(&self) -> Tar {
+    pub fn tree_tar(&self) -> Tar {
         let mut bytes = Vec::new();
         let tree = self.overlay().tree("image");
         (tree.tar)().unwrap().read_to_end(&mut bytes).unwrap();
@@ -120,19 +120,19 @@ impl Scored {
     }
 
     /// What git itself says is below this folder of head.
-    pub(crate) fn ls_tree(&self, folder: &str) -> Vec<File> {
+    pub fn ls_tree(&self, folder: &str) -> Vec<File> {
         let (repo, head) = self.workspace.as_ref().unwrap();
         ls_tree(repo.path(), head, folder)
     }
 }
 
 /// Path, executable or link or plain, content.
-pub(crate) type File = (Vec<u8>, &'static str, Vec<u8>);
+pub type File = (Vec<u8>, &'static str, Vec<u8>);
 
 /// Files and links below a folder of a commit, as git lists them: raw names, raw bytes.
-pub(crate) fn ls_tree(repo: &std::path::Path, commit: &str, folder: &str) -> Vec<File> {
+pub fn ls_tree(repo: &std::path::Path, commit: &str, folder: &str) -> Vec<File> {
     let git = |args: &[&str]| {
-        let output = tribunal_tests::repo::git(repo).args(args).output().unwrap();
+        let output = crate::repo::git(repo).args(args).output().unwrap();
         assert!(output.status.success(), "git {args:?}");
         output.stdout
     };
@@ -163,13 +163,13 @@ pub(crate) fn ls_tree(repo: &std::path::Path, commit: &str, folder: &str) -> Vec
 
 /// A tar as a reader sees it.
 #[derive(Debug)]
-pub(crate) struct Tar {
+pub struct Tar {
     entries: BTreeMap<Vec<u8>, (&'static str, Vec<u8>)>,
-    pub(crate) order: Vec<Vec<u8>>,
+    pub order: Vec<Vec<u8>>,
 }
 
 impl Tar {
-    pub(crate) fn read(bytes: &[u8]) -> Self {
+    pub fn read(bytes: &[u8]) -> Self {
         let mut entries = BTreeMap::new();
         let mut order = Vec::new();
         for entry in tar::Archive::new(bytes).entries().unwrap() {
@@ -178,15 +178,15 @@ impl Tar {
             let header = entry.header();
             assert_eq!((header.uid().unwrap(), header.gid().unwrap()), (0, 0));
             let mode = header.mode().unwrap();
-            let kind = match header.entry_type() {
-                tar::EntryType::Directory => "directory",
-                tar::EntryType::Symlink => "link",
-                tar::EntryType::Regular if mode == 0o755 => "executable",
-                tar::EntryType::Regular => {
-                    assert_eq!(mode, 0o644);
-                    "file"
-                }
-                other => panic!("{other:?}"),
+            let kind = header.entry_type();
+            let kind = if kind.is_dir() {
+                "directory"
+            } else if kind.is_symlink() {
+                "link"
+            } else {
+                assert!(kind.is_file(), "{kind:?}");
+                assert!([0o755, 0o644].contains(&mode), "{mode:o}");
+                if mode == 0o755 { "executable" } else { "file" }
             };
             if kind == "directory" {
                 assert!(path.ends_with(b"/"));
@@ -204,17 +204,17 @@ impl Tar {
         Self { entries, order }
     }
 
-    pub(crate) fn has(&self, path: &str) -> bool {
+    pub fn has(&self, path: &str) -> bool {
         self.entries.contains_key(path.as_bytes())
     }
 
-    pub(crate) fn get(&self, path: &str) -> Option<(&'static str, &[u8])> {
+    pub fn get(&self, path: &str) -> Option<(&'static str, &[u8])> {
         let entry = self.entries.get(path.as_bytes());
         entry.map(|(kind, content)| (*kind, content.as_slice()))
     }
 
     /// Everything but directories, by path.
-    pub(crate) fn files(&self) -> Vec<File> {
+    pub fn files(&self) -> Vec<File> {
         let entries = self.entries.iter();
         entries
             .filter(|(_, (kind, _))| *kind != "directory")

@@ -1,5 +1,6 @@
 //! A repository room with one registered repository, fed by a real one.
 
+use crate::Repo;
 use std::io::{Read, Write};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -10,12 +11,11 @@ use tribunal_server::repository::memory::MemoryRepository;
 use tribunal_server::repository::{
     GitRepository, Objects, Repository, RepositoryError, RepositorySettings, UploadLimits, Viewer,
 };
-use tribunal_tests::Repo;
 
 /// A room, and the means to move its protected branch.
-pub(crate) struct World {
-    pub(crate) repository: Arc<dyn Repository>,
-    pub(crate) name: RepoName,
+pub struct World {
+    pub repository: Arc<dyn Repository>,
+    pub name: RepoName,
     kind: Kind,
 }
 
@@ -29,7 +29,7 @@ enum Kind {
 }
 
 impl World {
-    pub(crate) fn on_disk() -> Self {
+    pub fn on_disk() -> Self {
         let data = tempfile::tempdir().unwrap();
         let settings = RepositorySettings::new(data.path());
         let room = Arc::new(GitRepository::open(settings).unwrap());
@@ -44,11 +44,7 @@ impl World {
         }
     }
 
-    #[allow(
-        dead_code,
-        reason = "not every test that shares this file needs both rooms"
-    )]
-    pub(crate) fn in_memory() -> Self {
+    pub fn in_memory() -> Self {
         let room = Arc::new(MemoryRepository::new());
         Self {
             repository: Arc::clone(&room) as Arc<dyn Repository>,
@@ -58,8 +54,7 @@ impl World {
     }
 
     /// The room on disk and its data directory.
-    #[allow(dead_code, reason = "the conformance suite knows the seam only")]
-    pub(crate) fn disk(&self) -> (&GitRepository, &std::path::Path) {
+    pub fn disk(&self) -> (&GitRepository, &std::path::Path) {
         match &self.kind {
             Kind::OnDisk { room, data, .. } => (room, data.path()),
             Kind::InMemory(_) => panic!("this world is not on disk"),
@@ -67,7 +62,7 @@ impl World {
     }
 
     /// The protected branch is at this commit now.
-    pub(crate) fn publish(&self, repo: &Repo, commit: &str) {
+    pub fn publish(&self, repo: &Repo, commit: &str) {
         match &self.kind {
             Kind::OnDisk { room, origin, .. } => {
                 let mut origin = origin.lock().unwrap();
@@ -91,7 +86,7 @@ impl World {
         }
     }
 
-    pub(crate) fn tip(&self) -> String {
+    pub fn tip(&self) -> String {
         self.repository
             .refresh(&self.name)
             .unwrap()
@@ -99,34 +94,22 @@ impl World {
             .to_string()
     }
 
-    pub(crate) fn agent(&self, token: &str) -> Viewer {
+    pub fn agent(&self, token: &str) -> Viewer {
         viewer(token, Role::Agent)
     }
-    #[allow(
-        dead_code,
-        reason = "not every test that shares this file needs every role"
-    )]
-    pub(crate) fn maintainer(&self, token: &str) -> Viewer {
+    pub fn maintainer(&self, token: &str) -> Viewer {
         viewer(token, Role::Maintainer)
     }
-    #[allow(
-        dead_code,
-        reason = "not every test that shares this file needs every role"
-    )]
-    pub(crate) fn ci(&self, token: &str) -> Viewer {
+    pub fn ci(&self, token: &str) -> Viewer {
         viewer(token, Role::Ci)
     }
 
     /// Upload as this agent.
-    pub(crate) fn send(
-        &self,
-        token: &str,
-        bundle: &[u8],
-    ) -> Result<Vec<CommitId>, RepositoryError> {
+    pub fn send(&self, token: &str, bundle: &[u8]) -> Result<Vec<CommitId>, RepositoryError> {
         self.send_from(token, &mut &bundle[..], &UploadLimits::default())
     }
 
-    pub(crate) fn send_from(
+    pub fn send_from(
         &self,
         token: &str,
         bundle: &mut dyn Read,
@@ -137,11 +120,11 @@ impl World {
     }
 
     /// What this agent sees.
-    pub(crate) fn open(&self, token: &str) -> Arc<dyn Objects> {
+    pub fn open(&self, token: &str) -> Arc<dyn Objects> {
         self.open_as(self.agent(token))
     }
 
-    pub(crate) fn open_as(&self, viewer: Viewer) -> Arc<dyn Objects> {
+    pub fn open_as(&self, viewer: Viewer) -> Arc<dyn Objects> {
         self.repository.open(&self.name, &viewer).unwrap()
     }
 }
@@ -152,12 +135,12 @@ fn viewer(token: &str, role: Role) -> Viewer {
 }
 
 /// An id that is one.
-pub(crate) fn id(text: &str) -> CommitId {
+pub fn id(text: &str) -> CommitId {
     text.parse().unwrap()
 }
 
 /// The code of a failure.
-pub(crate) fn code<T>(result: Result<T, RepositoryError>) -> String {
+pub fn code<T>(result: Result<T, RepositoryError>) -> String {
     match result {
         Ok(_) => "no failure".to_owned(),
         Err(RepositoryError::Refused(refused)) => refused.code.to_string(),
@@ -168,8 +151,8 @@ pub(crate) fn code<T>(result: Result<T, RepositoryError>) -> String {
 }
 
 /// Run git with this on its standard input; its trimmed output.
-pub(crate) fn feed(repo: &Repo, args: &[&str], input: &[u8]) -> String {
-    let mut child = tribunal_tests::repo::git(repo.path())
+pub fn feed(repo: &Repo, args: &[&str], input: &[u8]) -> String {
+    let mut child = crate::repo::git(repo.path())
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
