@@ -5,6 +5,7 @@
 //! the attempt: it spoils the attempt, which then ends as `End::Protocol`, else candidate code could choose "aborted".
 
 use super::AttemptOrder;
+use super::autopsy::Death;
 use super::messages::{Case, Collected, Ended, RawCase};
 use std::collections::HashSet;
 use tribunal_core::id::{NodeId, RepoPath};
@@ -47,19 +48,6 @@ pub(crate) struct Gather {
 enum Collection {
     Going,
     Complete,
-}
-
-/// How a room came to be gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Death {
-    /// The kind of end that the attempt gets.
-    pub(crate) end: End,
-    /// PID 1's exit code, where there is one.
-    pub(crate) exit_code: Option<i32>,
-    /// The signal that ended PID 1, where one did.
-    pub(crate) signal: Option<i32>,
-    /// For a person, fit to be shown.
-    pub(crate) note: String,
 }
 
 impl Gather {

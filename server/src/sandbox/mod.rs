@@ -3,11 +3,15 @@
 //! Never judges, never reads a repository, never sees a key. What the candidate causes is a fact; what the engine causes
 //! is `SandboxError`. Only `docker` says "container".
 
+mod autopsy;
 mod conversation;
+#[cfg(test)]
+mod conversation_tests;
 pub mod docker;
 pub mod fake;
 mod frames;
 mod gather;
+mod line;
 mod messages;
 mod owned;
 mod seals;

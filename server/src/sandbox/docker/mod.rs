@@ -15,7 +15,7 @@ mod volume;
 
 pub use examine::{EngineDetails, EngineFacts};
 
-use super::conversation::Patience;
+use super::line::Patience;
 use super::owned::Owned;
 use super::seals::{OnePerDigest, SealMarks};
 use super::{RunEvent, RunFacts, RunOrder, Sandbox, SandboxError, SealedTree, Swept, TreeToSeal};

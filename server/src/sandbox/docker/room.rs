@@ -1,7 +1,8 @@
 //! One room: a container from create to removal, its line, and what became of its PID 1.
 
-use super::super::conversation::{self, Autopsy, Life, Line, Patience, Stage};
-use super::super::gather::Death;
+use super::super::autopsy::{Autopsy, Death, Life};
+use super::super::conversation::{self, Stage};
+use super::super::line::{Chunks, Line, Patience};
 use super::super::uids::UidRange;
 use super::super::{RunEvent, RunFacts, RunOrder};
 use super::Inner;
@@ -15,9 +16,7 @@ use bollard::models::ContainerState;
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, InspectContainerOptions, StartContainerOptions,
 };
-use bytes::Bytes;
 use futures::StreamExt;
-use futures::stream::BoxStream;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +31,6 @@ use tribunal_core::text::shown_bytes;
 const STDERR: usize = 64 << 10;
 /// After the line has ended, how long PID 1 may take to be seen dead.
 const DYING: Duration = Duration::from_secs(20);
-
-type Chunks = BoxStream<'static, Result<Bytes, bollard::errors::Error>>;
 
 /// Run the order in a container of its own, which is gone afterwards whatever happens.
 pub(super) async fn run(
@@ -50,13 +47,12 @@ pub(super) async fn run(
     let work = async {
         let mut pid1 = Pid1::of(&engine.docker, container.name());
         let chunks = stdout_of(attached.output, container.name().to_owned());
-        let line = Line::open(chunks, attached.input, patience, &mut pid1).await?;
+        let line = Line::open(chunks, Box::new(attached.input), patience, &mut pid1).await?;
         let stage = Stage {
             order: &order,
             uids: &uids,
             turns: &engine.turns,
             events: &events,
-            patience,
         };
         conversation::converse(line, stage, &mut pid1).await
     };
@@ -178,7 +174,7 @@ fn stdout_of(
                     None
                 }
                 Ok(LogOutput::StdIn { .. } | LogOutput::Console { .. }) => None,
-                Err(error) => Some(Err(error)),
+                Err(error) => Some(Err(error.to_string())),
             };
             std::future::ready(chunk)
         })

@@ -16,7 +16,7 @@ use tribunal_core::outcome::{ExceptionText, When};
 /// The files of a tree, by path.
 pub(super) type Files = HashMap<String, Vec<u8>>;
 /// What the harness says, in chunks.
-pub(super) type Said = mpsc::Sender<Result<Bytes, std::io::Error>>;
+pub(super) type Said = mpsc::Sender<Result<Bytes, String>>;
 
 const TAG: &str = "cp313";
 

@@ -6,13 +6,15 @@
 mod dialect;
 mod harness;
 
-use super::conversation::{self, Autopsy, Life, Line, Patience, Stage};
-use super::gather::Death;
+use super::autopsy::{Autopsy, Death, Life};
+use super::conversation::{self, Stage};
+use super::line::{Line, Patience};
 use super::owned::Owned;
 use super::seals::OnePerDigest;
 use super::turns::Turns;
 use super::uids::UidRange;
 use super::{RunEvent, RunFacts, RunOrder, Sandbox, SandboxError, SealedTree, Swept, TreeToSeal};
+use futures::StreamExt;
 use harness::Files;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -170,14 +172,13 @@ async fn run(
     let kill = room.kill.clone();
     let work = async {
         let patience = Patience::default();
-        let chunks = ReceiverStream::new(chunks);
-        let line = Line::open(chunks, outgoing, patience, &mut room).await?;
+        let chunks = ReceiverStream::new(chunks).boxed();
+        let line = Line::open(chunks, Box::new(outgoing), patience, &mut room).await?;
         let stage = Stage {
             order: &order,
             uids: &uids,
             turns: &inner.turns,
             events: &events,
-            patience,
         };
         conversation::converse(line, stage, &mut room).await
     };
