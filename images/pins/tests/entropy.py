@@ -61,7 +61,9 @@ def buffer(call):
 
 
 def run(code=DRAW):
-    return subprocess.run([sys.executable, "-c", code], env=KEPT, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], env=KEPT, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 say("urandom", os.urandom(8).hex())
@@ -84,12 +86,17 @@ say("grandchild", forked(lambda: forked(lambda: os.urandom(8).hex())))
 say("parent after forks", os.urandom(8).hex())
 say("first subprocess", run())
 say("second subprocess", run())
-say("subprocess of a subprocess", run(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {DRAW!r}], check=True)"))
+say(
+    "subprocess of a subprocess",
+    run(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {DRAW!r}], check=True)"),
+)
 say("fork and exec", became())
 say("posix_spawn", spawned(os.posix_spawn))
 say("posix_spawnp", spawned(os.posix_spawnp))
 shell = f"{sys.executable} -c '{DRAW}'; {sys.executable} -c '{DRAW}'"
-for place, value in enumerate(subprocess.run(shell, shell=True, check=True, capture_output=True, text=True).stdout.split()):
+for place, value in enumerate(
+    subprocess.run(shell, shell=True, check=True, capture_output=True, text=True).stdout.split()
+):
     say(f"in a shell {place}", value)
 leaks = [name for name in os.environ if name.startswith("TRIBUNAL_LINEAGE")]
 child = subprocess.run(["env"], env=KEPT, check=True, capture_output=True, text=True).stdout

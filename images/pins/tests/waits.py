@@ -64,10 +64,10 @@ def held_rwlock():
     return lock
 
 
-def elsewhere(call):
-    """Locks that this thread holds itself are refused with EDEADLK: wait for them in another thread."""
+def elsewhere(timed_lock, lock):
+    """A thread that holds a lock itself is refused with EDEADLK: another one waits for it."""
     results = []
-    thread = threading.Thread(target=lambda: results.append(call()))
+    thread = threading.Thread(target=lambda: results.append(timed_lock(lock, ctypes.byref(soon(REALTIME)))))
     thread.start()
     thread.join()
     assert results == [ETIMEDOUT], results
@@ -129,7 +129,7 @@ async def never():
 async def nested():
     try:
         await asyncio.wait_for(never(), WAIT)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         return
     raise AssertionError("it did not time out")
 
@@ -172,6 +172,18 @@ def shared(kind):
     return lock
 
 
+def thread_condition():
+    variable = threading.Condition()
+    with variable:
+        assert not variable.wait(WAIT)
+
+
+def join():
+    thread = threading.Thread(target=time.sleep, args=(4 * WAIT,), daemon=True)
+    thread.start()
+    thread.join(WAIT)
+
+
 def shared_condition():
     variable = multiprocessing.get_context("fork").Condition()
     with variable:
@@ -182,11 +194,9 @@ WAITS = {
     "time.sleep": lambda: time.sleep(WAIT),
     "Event.wait": lambda: threading.Event().wait(WAIT),
     "Lock.acquire": lambda: held().acquire(timeout=WAIT),
-    "Condition.wait": lambda: (lambda c: (c.acquire(), c.wait(WAIT)))(threading.Condition()),
+    "Condition.wait": thread_condition,
     "Semaphore.acquire": lambda: threading.Semaphore(0).acquire(timeout=WAIT),
-    "Thread.join": lambda: (lambda t: (t.start(), t.join(WAIT)))(
-        threading.Thread(target=time.sleep, args=(4 * WAIT,), daemon=True)
-    ),
+    "Thread.join": join,
     "threading.Timer": timer,
     "Queue.get": lambda: times_out(queue.Empty, lambda: queue.Queue().get(timeout=WAIT)),
     "SimpleQueue.get": lambda: times_out(queue.Empty, lambda: queue.SimpleQueue().get(timeout=WAIT)),
@@ -211,9 +221,7 @@ WAITS = {
     "setitimer": alarm,
     "sigtimedwait": lambda: signal.sigtimedwait([signal.SIGUSR1], WAIT),
     "sem_timedwait": lambda: semaphore(lambda s: libc.sem_timedwait(s, ctypes.byref(soon(REALTIME)))),
-    "sem_clockwait wall": lambda: semaphore(
-        lambda s: libc.sem_clockwait(s, REALTIME, ctypes.byref(soon(REALTIME)))
-    ),
+    "sem_clockwait wall": lambda: semaphore(lambda s: libc.sem_clockwait(s, REALTIME, ctypes.byref(soon(REALTIME)))),
     "sem_clockwait monotonic": lambda: semaphore(
         lambda s: libc.sem_clockwait(s, MONOTONIC, ctypes.byref(soon(MONOTONIC)))
     ),
@@ -226,15 +234,9 @@ WAITS = {
     "pthread_cond_clockwait wall": lambda: condition(
         MONOTONIC, lambda c, m: libc.pthread_cond_clockwait(c, m, REALTIME, ctypes.byref(soon(REALTIME)))
     ),
-    "pthread_mutex_timedlock": lambda: (
-        lambda m: elsewhere(lambda: libc.pthread_mutex_timedlock(m, ctypes.byref(soon(REALTIME))))
-    )(held_mutex()),
-    "pthread_rwlock_timedrdlock": lambda: (
-        lambda lock: elsewhere(lambda: libc.pthread_rwlock_timedrdlock(lock, ctypes.byref(soon(REALTIME))))
-    )(held_rwlock()),
-    "pthread_rwlock_timedwrlock": lambda: (
-        lambda lock: elsewhere(lambda: libc.pthread_rwlock_timedwrlock(lock, ctypes.byref(soon(REALTIME))))
-    )(held_rwlock()),
+    "pthread_mutex_timedlock": lambda: elsewhere(libc.pthread_mutex_timedlock, held_mutex()),
+    "pthread_rwlock_timedrdlock": lambda: elsewhere(libc.pthread_rwlock_timedrdlock, held_rwlock()),
+    "pthread_rwlock_timedwrlock": lambda: elsewhere(libc.pthread_rwlock_timedwrlock, held_rwlock()),
     "clock_nanosleep": lambda: libc.clock_nanosleep(REALTIME, ABSOLUTE, ctypes.byref(soon(REALTIME)), None),
     "timerfd wall": timerfd,
     "timerfd monotonic": monotonic_timerfd,
