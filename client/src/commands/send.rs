@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::remote::Remote;
-use crate::workspace::{Bundle, Exclude, Workspace};
+use crate::workspace::{Bundle, Depth, Exclude, Workspace};
 use tribunal_core::id::{CommitId, RepoName};
 use tribunal_core::reason::RefusedCode;
 use tribunal_proto::v1::Repository;
@@ -29,22 +29,26 @@ pub(super) async fn send_missing(
     let has_tip = known
         .iter()
         .any(|id| id.as_str() == about.tip && sure.holds(id));
-    let mut tries = vec![sure];
+    let mut tries = Vec::new();
     if !has_tip {
         // The workspace is behind: what its remotes showed is a better guess than everything, but only a guess.
         let branch = about.protected_ref.trim_start_matches("refs/heads/");
         let guess = Exclude::guessed(workspace, branch)?;
         if guess != Exclude::Nothing {
-            tries.insert(0, tries[0].clone().and(guess));
+            tries.push(sure.clone().and(guess));
         }
     }
-    if tries.last() != Some(&Exclude::Nothing) {
-        tries.push(Exclude::Nothing);
-    }
+    tries.push(sure.clone());
+    tries.push(Exclude::Nothing);
+    tries.dedup();
     let mut last = None;
     for exclude in tries {
         let Some(bundle) = Bundle::make(workspace, head, &exclude)? else {
-            return Ok(());
+            if exclude == sure {
+                return Ok(());
+            }
+            // The guess left head itself out, which the server does not have.
+            continue;
         };
         let told = progress.uploading(bundle.commits(), bundle.size(), console);
         match remote.upload(repo, &bundle, &told).await {
@@ -53,7 +57,16 @@ pub(super) async fn send_missing(
             Err(failure) => return Err(failure),
         }
     }
-    last.map_or(Ok(()), Err)
+    match last {
+        None => Ok(()),
+        Some(failure) => Err(match workspace.depth()? {
+            Depth::Whole => failure,
+            Depth::Shallow => Failure {
+                next: "this clone is shallow: `git fetch --unshallow`, then ask again".to_owned(),
+                ..failure
+            },
+        }),
+    }
 }
 
 /// Whether a failure carries this code.

@@ -187,6 +187,23 @@ impl Workspace {
         })
     }
 
+    /// Whether the whole history is here.
+    ///
+    /// # Errors
+    /// Git says no.
+    pub fn depth(&self) -> Result<Depth, WorkspaceError> {
+        Ok(
+            match self
+                .git
+                .text(&["rev-parse", "--is-shallow-repository"])?
+                .as_str()
+            {
+                "true" => Depth::Shallow,
+                _ => Depth::Whole,
+            },
+        )
+    }
+
     /// What a score of HEAD would not see, leaving aside the folder that verdicts are written to.
     ///
     /// # Errors
@@ -261,6 +278,15 @@ impl Workspace {
         paths.dedup();
         Ok(paths)
     }
+}
+
+/// Whether a workspace has the whole history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// It has.
+    Whole,
+    /// It was cloned with a depth.
+    Shallow,
 }
 
 /// Whether a commit is in a workspace.

@@ -328,6 +328,45 @@ fn a_guess_at_what_the_server_has_falls_back_to_everything() {
 }
 
 #[test]
+fn a_guess_that_leaves_head_itself_out_is_no_reason_to_send_nothing() {
+    let work = Work::new();
+    git(
+        work.path(),
+        &["update-ref", "refs/remotes/fork/main", "HEAD"],
+    );
+    let mut script = Script::new(&work.signed);
+    script.tip = "9".repeat(40);
+    let server = Scripted::start(script);
+    work.run(&server, &["score", "--key", &work.key()])
+        .is(0, "MERGE_OK\n");
+    assert_eq!(server.stop().bundles.len(), 1);
+}
+
+#[test]
+fn a_shallow_clone_is_told_what_it_lacks() {
+    let work = Work::new();
+    git(
+        work.path(),
+        &["commit", "-q", "--allow-empty", "-m", "more"],
+    );
+    let clone = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", work.path().display());
+    git(clone.path(), &["clone", "-q", "--depth", "1", &url, "."]);
+    let mut script = Script::new(&work.signed);
+    script.has_nothing = true;
+    let server = Scripted::start(script);
+    let shallow = Work { dir: clone, ..work };
+    let ran = shallow.run(&server, &["score"]);
+    assert_eq!(ran.code, 65, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("git fetch --unshallow"),
+        "{}",
+        ran.stderr
+    );
+    server.stop();
+}
+
+#[test]
 fn fetch_takes_what_is_there_waits_or_asks() {
     let work = Work::new();
     let head = work.head.clone();
