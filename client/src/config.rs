@@ -3,16 +3,17 @@
 //! Never reads a token from an argument, never prints one, never reaches for the network. All mistakes are told at once.
 
 use crate::failure::Failure;
-use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use tribunal_core::id::RepoName;
-use tribunal_core::text::shown;
 
 mod endpoint;
+mod file;
+mod token;
 
 pub use endpoint::{Endpoint, PlainText, Scheme};
+pub use token::Token;
+use token::TokenSource;
 
 /// The environment as it was when the process began.
 pub type Environment = BTreeMap<String, String>;
@@ -47,38 +48,6 @@ pub struct Flags {
     /// The configuration file [default: ~/.config/tribunal/config.toml]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub config: Option<PathBuf>,
-}
-
-/// `config.toml`. Paths in it are relative to its own folder.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    server: Option<String>,
-    repo: Option<String>,
-    token: Option<String>,
-    token_file: Option<PathBuf>,
-    key: Option<PathBuf>,
-    ca: Option<PathBuf>,
-    client_cert: Option<PathBuf>,
-    client_key: Option<PathBuf>,
-    insecure: Option<bool>,
-}
-
-/// An access token. Shows itself to nobody but the wire.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
-
-impl Token {
-    /// The token as the wire needs it.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
 }
 
 /// Files for TLS; absent ones mean the system's authorities and no certificate of our own.
@@ -132,7 +101,7 @@ impl Settings {
     pub fn resolve(flags: &Flags, env: &Environment, needs: Needs) -> Result<Self, ConfigError> {
         let mut mistakes = Vec::new();
         let mut unreachable = Vec::new();
-        let (file, folder) = read_file(flags, env, &mut mistakes);
+        let (file, folder) = file::read(flags, env, &mut mistakes);
         let from_env = |name: &str| env.get(name).filter(|v| !v.trim().is_empty()).cloned();
         let beside = |path: Option<PathBuf>| path.map(|p| folder.join(p));
 
@@ -271,70 +240,6 @@ impl Settings {
     pub fn tls(&self) -> &Tls {
         &self.tls
     }
-}
-
-enum TokenSource {
-    Text(&'static str, String),
-    File(&'static str, PathBuf),
-}
-
-impl TokenSource {
-    fn read(self) -> Result<Token, String> {
-        let (origin, text) = match self {
-            Self::Text(origin, text) => (origin, text),
-            Self::File(origin, path) => match std::fs::read_to_string(&path) {
-                Ok(text) => (origin, text),
-                Err(e) => return Err(format!("{origin}: {}: {e}", path.display())),
-            },
-        };
-        let token = text.trim();
-        // Whatever a header cannot carry is a mistake here, told without showing the secret.
-        if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(format!("{origin}: holds no token, or more than a token"));
-        }
-        Ok(Token(token.to_owned()))
-    }
-}
-
-fn read_file(flags: &Flags, env: &Environment, mistakes: &mut Vec<String>) -> (File, PathBuf) {
-    let named = flags.config.clone();
-    let Some(path) = named.clone().or_else(|| default_file(env)) else {
-        return (File::default(), PathBuf::new());
-    };
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound && named.is_none() => {
-            return (File::default(), folder);
-        }
-        Err(e) => {
-            mistakes.push(format!("{}: {e}", path.display()));
-            return (File::default(), folder);
-        }
-    };
-    match toml::from_str(&text) {
-        Ok(file) => (file, folder),
-        Err(e) => {
-            // The message names line and key; the excerpt under it could hold the token, so it is left out.
-            let line = e
-                .span()
-                .map_or(0, |span| text[..span.start.min(text.len())].lines().count());
-            mistakes.push(format!(
-                "{}: near line {line}: {}",
-                path.display(),
-                shown(e.message(), 300)
-            ));
-            (File::default(), folder)
-        }
-    }
-}
-
-fn default_file(env: &Environment) -> Option<PathBuf> {
-    let home = match env.get("XDG_CONFIG_HOME").filter(|v| v.starts_with('/')) {
-        Some(dir) => PathBuf::from(dir),
-        None => PathBuf::from(env.get("HOME").filter(|v| !v.is_empty())?).join(".config"),
-    };
-    Some(home.join("tribunal/config.toml"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! that is gone with this value: HEAD, the index, refs and objects of the workspace stay byte for byte as they were.
 
 use super::git::Git;
-use super::{Uncommitted, Workspace, WorkspaceError, exclude_pathspec};
+use super::status::exclude_pathspec;
+use super::{Uncommitted, Workspace, WorkspaceError};
 use std::path::Path;
 use tempfile::TempDir;
 use tribunal_core::id::CommitId;
