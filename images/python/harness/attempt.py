@@ -22,7 +22,7 @@ from .task import Task
 HIGH = 200  # record and output descriptors go up here, out of the way of tests
 
 
-def run(descriptors: list[int], layout: Layout, policy: Policy, files: tuple[str, ...]) -> NoReturn:
+def run(descriptors: list[int], layout: Layout, policy: Policy, prepared: session.Prepared) -> NoReturn:
     os.setsid()
     told = Task.decode(_read_order(descriptors[0]))
     record, output = _arrange(*descriptors[1:])
@@ -34,7 +34,7 @@ def run(descriptors: list[int], layout: Layout, policy: Policy, files: tuple[str
     channel = Channel(record, output, told.token.hex().encode())
     leave = leave_with(told.exit_code)
     channel.send(kind="booted")
-    if session.run(channel, layout, policy, files, told.attempt):
+    if session.run(channel, layout, policy, told.attempt, prepared):
         channel.send(kind="end")
         leave()
     leave_with(72)()

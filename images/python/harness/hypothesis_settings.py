@@ -3,18 +3,68 @@
 A guarded optional import; without Hypothesis nothing happens.
 """
 
+import gzip
 import importlib
 import importlib.util
+import itertools
+import json
+import os
 import sys
+import unicodedata
+from pathlib import Path
 from typing import Any
+
+from pluggy import PluginManager
+
+from .layout import Layout
 
 PLUGIN = "_hypothesis_pytestplugin"
 PROFILE = "tribunal"
+SURROGATES = (0xD800, 0xDFFF)
 
 
-def plugins() -> list[Any]:
-    """Hypothesis's own pytest plug-in, where it is installed."""
-    return [importlib.import_module(PLUGIN)] if importlib.util.find_spec(PLUGIN) is not None else []
+def register(manager: PluginManager) -> None:
+    """Hypothesis's own pytest plug-in, once Hypothesis is in use: it would import it otherwise."""
+    if "hypothesis" not in sys.modules or manager.has_plugin(PLUGIN):
+        return
+    if importlib.util.find_spec(PLUGIN) is not None:
+        manager.register(importlib.import_module(PLUGIN), PLUGIN)
+
+
+def warm(layout: Layout) -> None:
+    """Imports Hypothesis, and makes its tables of characters: each attempt would need a second or more for them."""
+    if importlib.util.find_spec("hypothesis") is None or importlib.util.find_spec(PLUGIN) is None:
+        return
+    importlib.import_module(PLUGIN)
+    importlib.import_module("hypothesis.stateful")
+    from hypothesis import configuration
+    from hypothesis.internal import charmap
+
+    configuration.set_hypothesis_home_dir(f"{layout.state}/hypothesis")
+    _write_table(charmap.charmap_file(), sorted(_categories().items()))
+    for codec, last in (("ascii", 0x7F), ("iso8859-1", 0xFF), ("utf-8", sys.maxunicode)):
+        intervals = [[0, last]] if last < SURROGATES[0] else [[0, SURROGATES[0] - 1], [SURROGATES[1] + 1, last]]
+        _write_table(charmap.charmap_file(f"codec-v2-{codec}"), [intervals, []])
+        charmap.intervals_from_codec(codec)
+    charmap.charmap()
+
+
+def _write_table(path: Path, table: object) -> None:
+    """In the form of Hypothesis's own cache. Two zygotes may write it at once: each puts a whole file in place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mine = path.with_name(f"{path.name}.{os.getpid()}")
+    mine.write_bytes(gzip.compress(json.dumps(table).encode(), compresslevel=1))
+    mine.replace(path)
+
+
+def _categories() -> dict[str, list[tuple[int, int]]]:
+    out: dict[str, list[tuple[int, int]]] = {}
+    start = 0
+    for category, group in itertools.groupby(map(unicodedata.category, map(chr, range(sys.maxunicode + 1)))):
+        end = start + sum(1 for _ in group)
+        out.setdefault(category, []).append((start, end - 1))
+        start = end
+    return out
 
 
 def _pinned(current: Any) -> Any:
@@ -33,6 +83,9 @@ def apply(seed: int) -> None:
         return
     import hypothesis.core
     from hypothesis import settings
+
+    if hypothesis.core.global_force_seed == seed:
+        return
 
     settings.register_profile(PROFILE, _pinned(settings()))
     settings.load_profile(PROFILE)

@@ -122,12 +122,23 @@ def _place(module: types.ModuleType) -> str | None:
     return file if isinstance(file, str) else None
 
 
-def install(layout: Layout, sides: Sides) -> None:
+class Compiled:
+    """What stands in for pytest's cache of rewritten bytecode on disk: nothing, or what the zygote compiled."""
+
+    def __init__(self, codes: dict[str, types.CodeType]) -> None:
+        self.codes = codes
+        self.usable = False
+
+    def read(self, source: Path, pyc: Path, trace: object = None) -> types.CodeType | None:
+        return self.codes.get(str(source)) if self.usable else None
+
+
+def install(layout: Layout, sides: Sides, compiled: Compiled) -> None:
     _compile_from_source(layout)
     modules = SealedModules(layout)
     _pytest.python.import_path = modules.load  # type: ignore[attr-defined, assignment]
     _pytest.config.import_path = modules.load  # type: ignore[attr-defined, assignment]
-    _pytest.assertion.rewrite._read_pyc = lambda *_: None
+    _pytest.assertion.rewrite._read_pyc = compiled.read
     # What a zygote warmed cannot be rewritten any more, which is no fault of the base's configuration.
     _pytest.assertion.rewrite.AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
     _refuse_conftests(sides)

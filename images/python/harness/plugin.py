@@ -98,6 +98,7 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        hypothesis_settings.register(session.config.pluginmanager)
         items = list(session.items)
         names = unique([name(item) for item in items])
         cases = []
@@ -128,6 +129,7 @@ class Plugin:
         for (number, item), nextitem in zip(chosen, following, strict=True):
             self._number = number
             seeds.apply(self._order.seed)
+            hypothesis_settings.apply(self._order.seed)
             hypothesis_settings.pin(getattr(item, "obj", None), self._order.seed)
             self._channel.send(kind="begin", case=number, mark=self._channel.border())
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)

@@ -2,11 +2,18 @@
 
 Turns the manifest's files and the base's own configuration into records. It ignores what would let a configuration
 choose the result: `addopts`, required or auto-loaded plug-ins, the cache, log files. It never decides an outcome.
-False means that the session did not reach its own end.
+What does not depend on an attempt is made ready in the zygote, without running a line of the repository.
 """
 
+import ast
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType
+
+import _pytest.assertion.rewrite
 import _pytest.runner
-from _pytest.config import Config, _prepareconfig
+from _pytest.config import Config, get_config
 
 from . import hypothesis_settings, imports, seeds
 from .asyncs import Asyncs
@@ -16,44 +23,81 @@ from .exceptions import Exceptions
 from .layout import Layout
 from .orders import Attempt, Policy
 from .plugin import Plugin
-from .source import Sides
+from .source import PRODUCT, Sides
 
 OVERRIDES = ("addopts=", "required_plugins=", "log_cli=false", "log_file=", "strict_config=false")
 
 
-def arguments(layout: Layout, policy: Policy, files: tuple[str, ...]) -> list[str]:
+@dataclass(frozen=True)
+class Prepared:
+    """pytest before any option or plug-in of the base, and the sealed files compiled with rewritten asserts."""
+
+    config: Config
+    arguments: tuple[str, ...]
+    codes: dict[str, CodeType] = field(default_factory=dict)
+
+
+def arguments(layout: Layout, files: tuple[str, ...]) -> list[str]:
     words = [
         f"--rootdir={layout.tree}", "--disable-plugin-autoload", "-p", "no:cacheprovider", "--capture=no",
         "--import-mode=append", "--tb=short", f"--basetemp={layout.scratch[0]}/pytest",
-        "--continue-on-collection-errors", "--color=no",
+        "--continue-on-collection-errors", "--color=no", "--no-header", "--no-summary",
     ]  # fmt: skip
     for override in OVERRIDES:
         words += ["-o", override]
     return [*words, *(f"{layout.tree}/{file}" for file in files)]
 
 
-def run(channel: Channel, layout: Layout, policy: Policy, files: tuple[str, ...], order: Attempt) -> bool:
+def prepare(layout: Layout, policy: Policy, files: tuple[str, ...]) -> Prepared:
+    os.chdir(layout.tree)
+    words = arguments(layout, files)
+    return Prepared(get_config(list(words)), tuple(words), _compiled(layout, policy, files))
+
+
+def _compiled(layout: Layout, policy: Policy, files: tuple[str, ...]) -> dict[str, CodeType]:
+    """Sealed files lie in a volume that nobody can write. Those under a src root are not there yet."""
+    sides = Sides(layout, policy)
+    mounted = tuple(f"{layout.tree}/{root}" for root in policy.src_roots)
+    codes = {}
+    for file in files:
+        path = Path(layout.tree, file)
+        if sides.of_file(str(path)) == PRODUCT or str(path).startswith(mounted):
+            continue
+        try:
+            source = path.read_bytes()
+            tree = ast.parse(source, filename=str(path))
+            _pytest.assertion.rewrite.rewrite_asserts(tree, source, str(path), None)
+            codes[str(path)] = compile(tree, str(path), "exec", dont_inherit=True)
+        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            continue  # the attempt will report it
+    return codes
+
+
+def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared) -> bool:
+    """False means that the session did not reach its own end."""
     sides = Sides(layout, policy)
     exceptions = Exceptions(sides)
     plugin = Plugin(channel, sides, exceptions, order)
     seeds.apply(order.seed)
     hypothesis_settings.apply(order.seed)
-    imports.install(layout, sides)
+    compiled = imports.Compiled(prepared.codes)
+    imports.install(layout, sides, compiled)
     # A case id in the environment would tell the product which answer is wanted.
     _pytest.runner._update_current_test_var = lambda item, when: None
     try:
-        config = _prepareconfig(arguments(layout, policy, files), [plugin, Asyncs(), *hypothesis_settings.plugins()])
+        manager = prepared.config.pluginmanager
+        for each in (plugin, Asyncs()):
+            manager.register(each)
+        hypothesis_settings.register(manager)
+        config: Config = manager.hook.pytest_cmdline_parse(pluginmanager=manager, args=list(prepared.arguments))
+        compiled.usable = not config.getini("enable_assertion_pass_hook")
     except (SystemExit, KeyboardInterrupt, Exception) as error:  # noqa: BLE001
         return _without_session(channel, exceptions, layout, error)
-    _session(config)
-    return plugin.complete()
-
-
-def _session(config: Config) -> None:
     try:
         config.hook.pytest_cmdline_main(config=config)
     finally:
         config._ensure_unconfigure()
+    return plugin.complete()
 
 
 def _without_session(channel: Channel, exceptions: Exceptions, layout: Layout, error: BaseException) -> bool:

@@ -11,9 +11,13 @@ import importlib.machinery
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .layout import Layout
 from .orders import Policy
+
+if TYPE_CHECKING:
+    from .session import Prepared
 
 STANDARD = (
     "argparse", "array", "asyncio", "atexit", "bdb", "calendar", "collections.abc", "concurrent.futures",
@@ -34,37 +38,47 @@ RUNNER = (
     "_pytest.subtests", "_pytest.terminal", "_pytest.terminalprogress", "_pytest.threadexception",
     "_pytest.tmpdir", "_pytest.unittest", "_pytest.unraisableexception", "_pytest.warnings",
 )  # fmt: skip
-HYPOTHESIS = ("hypothesis", "hypothesis.core", "hypothesis.strategies", "hypothesis.stateful")
-HYPOTHESIS_PLUGIN = "_hypothesis_pytestplugin"
 
 
-def imports(layout: Layout, policy: Policy, files: Iterable[str]) -> None:
+def up(layout: Layout, policy: Policy, files: tuple[str, ...]) -> "Prepared":
     path = list(sys.path)
     roots = set(layout.import_roots(policy.pythonpath))
+    texts = [text for text in (_read(layout, file) for file in files) if text is not None]
     try:
         # The runner's own copies first, even where the project depends on another pytest.
         sys.path[:] = [entry for entry in path if entry not in roots and entry != layout.deps]
         _optional(STANDARD)
         importlib.import_module("pytest")
         _optional(RUNNER)
-        _optional(HYPOTHESIS)
-        _optional((HYPOTHESIS_PLUGIN,))
-        importlib.import_module(".attempt", __package__)
+        from . import attempt, hypothesis_settings, session
+
+        assert attempt
+        if any(b"hypothesis" in text for text in texts):
+            hypothesis_settings.warm(layout)
+        prepared = session.prepare(layout, policy, files)
         sys.path[:] = [entry for entry in path if entry not in roots]
         if policy.preload == "auto":
-            _optional(sorted(third_party(layout, files)))
+            _optional(sorted(third_party(layout, texts)))
     finally:
         sys.path[:] = path
         sys.path_importer_cache.clear()
+    return prepared
 
 
-def third_party(layout: Layout, files: Iterable[str]) -> set[str]:
+def _read(layout: Layout, file: str) -> bytes | None:
+    try:
+        return Path(layout.tree, file).read_bytes()
+    except OSError:
+        return None  # the attempt will report it
+
+
+def third_party(layout: Layout, texts: Iterable[bytes]) -> set[str]:
     """Modules of the project's dependencies that these files import at their top level, found by reading them."""
     wanted: set[str] = set()
-    for file in files:
+    for text in texts:
         try:
-            tree = ast.parse(Path(layout.tree, file).read_bytes())
-        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            tree = ast.parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue  # the attempt will report it
         for node in tree.body:
             if isinstance(node, ast.Import):

@@ -13,12 +13,15 @@ import sys
 import time
 import traceback
 import types
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import warm
 from .frames import FrameBuffer, Message, encode_json, read_message
 from .layout import Layout
 from .orders import Policy
+
+if TYPE_CHECKING:
+    from .session import Prepared
 
 
 def serve(control: int) -> int:
@@ -30,7 +33,7 @@ def serve(control: int) -> int:
     try:
         layout, policy, files = _typed(setup)
         _interpreter(layout, policy)
-        warm.imports(layout, policy, files)
+        prepared = warm.up(layout, policy, files)
     except Exception:  # noqa: BLE001  whatever it is, PID 1 must learn it
         connection.sendall(encode_json({"failed": traceback.format_exc(limit=-6)[-4000:]}))
         return 1
@@ -41,14 +44,14 @@ def serve(control: int) -> int:
         request, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
         if request != b"f" or len(descriptors) != 3:
             return 0
-        pid = _fork(connection, descriptors, layout, policy, files)
+        pid = _fork(connection, descriptors, layout, policy, prepared)
         for descriptor in descriptors:
             os.close(descriptor)
         connection.sendall(encode_json({"pid": pid}))
 
 
 def _fork(
-    connection: socket.socket, descriptors: list[int], layout: Layout, policy: Policy, files: tuple[str, ...]
+    connection: socket.socket, descriptors: list[int], layout: Layout, policy: Policy, prepared: "Prepared"
 ) -> int:
     known, tell = os.pipe()
     middle = os.fork()
@@ -60,7 +63,7 @@ def _fork(
         for descriptor in (known, tell):
             os.close(descriptor)
         connection.close()
-        _attempt(descriptors, layout, policy, files)
+        _attempt(descriptors, layout, policy, prepared)
     os.close(tell)
     pid = int.from_bytes(os.read(known, 8), "big")
     os.close(known)
@@ -68,11 +71,11 @@ def _fork(
     return pid
 
 
-def _attempt(descriptors: list[int], layout: Layout, policy: Policy, files: tuple[str, ...]) -> NoReturn:
+def _attempt(descriptors: list[int], layout: Layout, policy: Policy, prepared: "Prepared") -> NoReturn:
     try:
         from .attempt import run
 
-        run(descriptors, layout, policy, files)
+        run(descriptors, layout, policy, prepared)
     except BaseException:  # noqa: BLE001  nothing may return into the zygote's loop
         os.write(descriptors[2], traceback.format_exc()[-4000:].encode("utf-8", "replace"))
     finally:
