@@ -12,6 +12,7 @@
 pub mod binaries;
 pub mod case;
 pub mod client;
+pub mod expect;
 pub mod pack;
 pub mod repo;
 pub mod sandbox;
@@ -19,9 +20,19 @@ pub mod scored;
 pub mod server;
 pub mod world;
 
-pub use case::Case;
+pub use case::{Case, Materialized};
 pub use client::{Client, Ran};
 pub use repo::Repo;
 pub use scored::Scored;
 pub use server::{Registered, Role, Server};
 pub use world::World;
+
+/// Ask again and again until it holds; a panic after a minute.
+#[track_caller]
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "never happened: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
