@@ -90,7 +90,11 @@ impl Scored {
             assert!(said.contains(&wanted), "nothing says {wanted:?}:\n{said}");
         }
         if let Some(limit) = expect["time_limit_s"].as_u64() {
-            assert!(self.took <= Duration::from_secs(limit), "took {:?}", self.took);
+            assert!(
+                self.took <= Duration::from_secs(limit),
+                "took {:?}",
+                self.took
+            );
         }
         if expect["refused"] == Value::Bool(true) {
             assert!(self.refused(), "not refused:\n{said}");
@@ -144,7 +148,10 @@ impl Scored {
                 assert_eq!(class, others, "{node}");
             }
         }
-        let counts = expect["node_count"].as_object().cloned().unwrap_or_default();
+        let counts = expect["node_count"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
         for (file, wanted) in counts {
             let of_file = |node: &str| {
                 node.strip_prefix(file.as_str())

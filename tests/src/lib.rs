@@ -32,7 +32,10 @@ pub use world::World;
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !holds() {
-        assert!(std::time::Instant::now() < deadline, "never happened: {what}");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "never happened: {what}"
+        );
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tribunal_server::store::{SqliteStore, Store as _};
 
 /// Starts the server in the background, tells its pid, leaves stdout to it alone (so that its death is the end of it),
 /// ends it politely when stdin closes, and passes its status on.
@@ -128,6 +129,13 @@ impl Server {
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    /// What its containers and volumes are labelled with.
+    #[must_use]
+    pub fn instance(&self) -> String {
+        let store = SqliteStore::open(&self.data()).unwrap();
+        store.meta("instance").unwrap().unwrap()
     }
 
     /// `http://127.0.0.1:PORT`.

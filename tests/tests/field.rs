@@ -51,7 +51,8 @@ field! {
 fn f51_oom_of_a_child() {
     let case = Case::named("field", "51");
     let made = case.materialize();
-    made.workspace.git(&["checkout", "-q", "-b", "variant-b", &made.base]);
+    made.workspace
+        .git(&["checkout", "-q", "-b", "variant-b", &made.base]);
     let variant = case.folder().join("head_b/src/calc.py");
     made.workspace
         .write("src/calc.py", std::fs::read(variant).unwrap());
