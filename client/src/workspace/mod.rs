@@ -1,7 +1,7 @@
 //! The caller's git workspace: revisions become full ids, missing commits become a bundle.
 //!
-//! Never writes a ref, an index, HEAD or an object of the workspace, and never runs what the workspace configures
-//! (hooks, file-system monitors). Fails with `WorkspaceError`.
+//! Never writes a ref, an index, HEAD or an object of the workspace, and never runs its hooks or file-system monitors;
+//! only `--worktree` runs the content filters that a commit would run. Fails with `WorkspaceError`.
 
 mod bundle;
 mod error;

@@ -9,14 +9,14 @@ use std::process::Command;
 use tonic::Code;
 
 /// A workspace with one commit, and verdict files that are signed for it.
-struct Work {
-    dir: tempfile::TempDir,
+pub(crate) struct Work {
+    pub(crate) dir: tempfile::TempDir,
     head: String,
-    signed: Signed,
+    pub(crate) signed: Signed,
 }
 
 impl Work {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         git(dir.path(), &["init", "-q", "-b", "main"]);
         fs::write(dir.path().join("a.py"), "x = 1\n").unwrap();
@@ -26,13 +26,13 @@ impl Work {
         let signed = Signed::with(&|_, said| said["head"]["id"] = head.clone().into());
         Self { dir, head, signed }
     }
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
     fn key(&self) -> String {
         self.signed.pem().to_str().unwrap().to_owned()
     }
-    fn run(&self, server: &Scripted, args: &[&str]) -> crate::signed::Ran {
+    pub(crate) fn run(&self, server: &Scripted, args: &[&str]) -> crate::signed::Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_tribunal"))
             .args(args)
             .current_dir(self.path())

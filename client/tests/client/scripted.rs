@@ -390,9 +390,29 @@ impl RepositoryService for Service {
 
     async fn list_cases(
         &self,
-        _: Request<ListCasesRequest>,
+        request: Request<ListCasesRequest>,
     ) -> Result<Response<ListCasesResponse>, Status> {
-        Err(Status::unimplemented("not in the script"))
+        // Two pages, to see that both are read.
+        let pages = ["test_one", "test_two[a::b]"];
+        let page = usize::from(request.into_inner().page_token == "more");
+        let function = pages[page].split('[').next().unwrap();
+        Ok(Response::new(ListCasesResponse {
+            commit: BASE.to_owned(),
+            cases: vec![SealedCase {
+                node_id: format!("tests/sealed/test_core.py::{}", pages[page]),
+                file: "tests/sealed/test_core.py".to_owned(),
+                qualname: format!("test_core.{function}"),
+                bytecode_digest: format!("v2:cp313:{}", page.to_string().repeat(64)),
+                short_digest: String::new(),
+                marks: Vec::new(),
+            }],
+            next_page_token: if page == 0 {
+                "more".to_owned()
+            } else {
+                String::new()
+            },
+            uncollected_files: Vec::new(),
+        }))
     }
 }
 

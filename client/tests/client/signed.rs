@@ -154,7 +154,7 @@ pub(crate) fn run_in(folder: &Path, args: &[&str]) -> Ran {
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", folder)
-        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap())
+        .env("GIT_CEILING_DIRECTORIES", std::env::temp_dir())
         .output()
         .unwrap();
     Ran {
