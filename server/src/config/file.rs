@@ -1,0 +1,173 @@
+//! The file's own form.
+
+use super::table::Reader;
+use super::{Calls, Config, Engine, Fetch, Keep, Listen, Mistake, Mistakes, TlsFiles, Uploads};
+use crate::queue::QueueLimits;
+use crate::repository::Protocol;
+use std::path::{Path, PathBuf};
+use toml::Table;
+
+const PROTOCOLS: [Protocol; 4] = [
+    Protocol::File,
+    Protocol::Https,
+    Protocol::Ssh,
+    Protocol::Git,
+];
+
+/// A configuration file's text, over the defaults. Relative paths are relative to `folder`, where the file stands.
+///
+/// # Errors
+/// Every mistake at once.
+pub fn from_toml(text: &str, folder: &Path) -> Result<Config, Mistakes> {
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        let what = format!("is not TOML: {error}");
+        Mistakes(vec![Mistake {
+            key: String::new(),
+            what,
+        }])
+    })?;
+    let mut config = Config::default();
+    let mut mistakes = Vec::new();
+    let mut root = Reader::new("", Some(&table));
+    if let Some(name) = root.text("name") {
+        config.name = name;
+    }
+    if let Some(log) = root.text("log") {
+        config.log = log;
+    }
+    let listen_table = root.table("listen");
+    listen(listen_table, folder, &mut config.listen, &mut mistakes);
+    let queue_table = root.table("queue");
+    queue(
+        queue_table,
+        &mut config.queue,
+        &mut config.drain,
+        &mut mistakes,
+    );
+    calls(root.table("calls"), &mut config.calls, &mut mistakes);
+    uploads(root.table("uploads"), &mut config.uploads, &mut mistakes);
+    fetch(
+        root.table("fetch"),
+        folder,
+        &mut config.fetch,
+        &mut mistakes,
+    );
+    engine(root.table("engine"), &mut config.engine, &mut mistakes);
+    keep(root.table("keep"), &mut config.keep, &mut mistakes);
+    root.finish(&mut mistakes);
+    if mistakes.is_empty() {
+        Ok(config)
+    } else {
+        Err(Mistakes(mistakes))
+    }
+}
+
+fn path(reader: &mut Reader<'_>, key: &'static str, folder: &Path) -> Option<PathBuf> {
+    reader.text(key).map(|text| folder.join(text))
+}
+
+fn listen(table: Option<&Table>, folder: &Path, listen: &mut Listen, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("listen", table);
+    if let Some(address) = reader.parsed("address", "an address and a port like \"127.0.0.1:7443\"")
+    {
+        listen.address = address;
+    }
+    let certificate = path(&mut reader, "certificate", folder);
+    let key = path(&mut reader, "key", folder);
+    let client_ca = path(&mut reader, "client_ca", folder);
+    match (certificate, key, client_ca) {
+        (Some(certificate), Some(key), client_ca) => {
+            listen.tls = Some(TlsFiles {
+                certificate,
+                key,
+                client_ca,
+            });
+        }
+        (None, None, None) => {}
+        (None, _, _) => reader.wrong("certificate", "is missing: TLS needs certificate and key"),
+        (Some(_), None, _) => reader.wrong("key", "is missing: TLS needs certificate and key"),
+    }
+    reader.finish(into);
+}
+
+fn queue(
+    table: Option<&Table>,
+    queue: &mut QueueLimits,
+    drain: &mut std::time::Duration,
+    into: &mut Vec<Mistake>,
+) {
+    let mut reader = Reader::new("queue", table);
+    reader.count("workers", 1, 1024, &mut queue.workers);
+    reader.count("capacity", 1, 100_000, &mut queue.capacity);
+    reader.count("running_per_token", 1, 1024, &mut queue.running_per_token);
+    reader.count("open_per_token", 1, 100_000, &mut queue.open_per_token);
+    reader.count(
+        "hourly_per_token",
+        1,
+        1_000_000,
+        &mut queue.hourly_per_token,
+    );
+    reader.duration("stall", &mut queue.stall);
+    reader.duration("drain", drain);
+    reader.finish(into);
+}
+
+fn calls(table: Option<&Table>, calls: &mut Calls, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("calls", table);
+    reader.count("per_second", 1, 100_000, &mut calls.per_second);
+    reader.count("burst", 1, 100_000, &mut calls.burst);
+    reader.count("collections", 1, 1024, &mut calls.collections);
+    reader.duration("heartbeat", &mut calls.heartbeat);
+    reader.duration("keepalive", &mut calls.keepalive);
+    reader.finish(into);
+}
+
+fn uploads(table: Option<&Table>, uploads: &mut Uploads, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("uploads", table);
+    let limits = &mut uploads.limits;
+    reader.size("bytes", &mut limits.bytes);
+    reader.size("object_bytes", &mut limits.object_bytes);
+    reader.count("objects", 1, 100_000_000, &mut limits.objects);
+    reader.size("memory", &mut limits.memory);
+    let mut time = std::time::Duration::from_secs(limits.seconds);
+    reader.duration("time", &mut time);
+    limits.seconds = time.as_secs().max(1);
+    reader.count("at_once", 1, 1024, &mut uploads.at_once);
+    reader.finish(into);
+}
+
+fn fetch(table: Option<&Table>, folder: &Path, fetch: &mut Fetch, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("fetch", table);
+    if let Some(names) = reader.texts("protocols") {
+        let mut protocols = Vec::new();
+        for name in names {
+            match PROTOCOLS.into_iter().find(|p| p.name() == name) {
+                Some(protocol) => protocols.push(protocol),
+                None => reader.wrong(
+                    "protocols",
+                    "may hold \"file\", \"https\", \"ssh\" and \"git\"",
+                ),
+            }
+        }
+        fetch.protocols = protocols;
+    }
+    reader.duration("timeout", &mut fetch.timeout);
+    fetch.git_config = path(&mut reader, "git_config", folder);
+    if let Some(names) = reader.texts("environment") {
+        fetch.environment = names;
+    }
+    reader.finish(into);
+}
+
+fn engine(table: Option<&Table>, engine: &mut Engine, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("engine", table);
+    engine.host = reader.text("host");
+    reader.finish(into);
+}
+
+fn keep(table: Option<&Table>, keep: &mut Keep, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("keep", table);
+    reader.duration("uploads", &mut keep.uploads);
+    reader.duration("trees", &mut keep.trees);
+    reader.finish(into);
+}

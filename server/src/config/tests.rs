@@ -1,0 +1,157 @@
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use super::*;
+use std::path::Path;
+
+fn parse(text: &str) -> Result<Config, Mistakes> {
+    from_toml(text, Path::new("/etc/tribunal"))
+}
+
+#[test]
+fn an_empty_file_is_the_defaults_and_they_hold() {
+    let config = parse("").unwrap();
+    assert_eq!(config, Config::default());
+    check(&config).unwrap();
+}
+
+#[test]
+fn what_is_shown_says_the_same() {
+    let text = r#"
+        name = "eu-1"
+        log = "info,tribunal_server=debug"
+        [listen]
+        address = "[::1]:9000"
+        certificate = "tls/cert.pem"
+        key = "/keys/key.pem"
+        client_ca = "ca.pem"
+        [queue]
+        workers = 3
+        stall = "90s"
+        drain = "2m"
+        [calls]
+        per_second = 7
+        heartbeat = "1500ms"
+        [uploads]
+        bytes = "64MiB"
+        time = "30s"
+        at_once = 2
+        [fetch]
+        protocols = ["ssh", "git"]
+        git_config = "git.conf"
+        environment = ["SSH_AUTH_SOCK"]
+        [engine]
+        host = "unix:///run/docker.sock"
+        [keep]
+        uploads = "7d"
+    "#;
+    let config = parse(text).unwrap();
+    let tls = config.listen.tls.clone().unwrap();
+    assert_eq!(tls.certificate, Path::new("/etc/tribunal/tls/cert.pem"));
+    assert_eq!(tls.key, Path::new("/keys/key.pem"));
+    assert_eq!(config.uploads.limits.seconds, 30);
+    assert_eq!(config.calls.heartbeat, Duration::from_millis(1500));
+    assert_eq!(parse(&config.to_toml()).unwrap(), config);
+    let defaults = Config::default();
+    assert_eq!(parse(&defaults.to_toml()).unwrap(), defaults);
+}
+
+#[test]
+fn every_mistake_is_told_at_once() {
+    let text = r#"
+        nme = "x"
+        log = 5
+        [listen]
+        address = "localhost"
+        key = "k.pem"
+        [queue]
+        workers = 0
+        capacity = "many"
+        stall = 30
+        [uploads]
+        bytes = "1GB"
+        [fetch]
+        protocols = ["ftp"]
+        [keep]
+        upload = "7d"
+        [nonsense]
+    "#;
+    let Mistakes(mistakes) = parse(text).unwrap_err();
+    let keys: Vec<_> = mistakes.iter().map(|m| m.key.as_str()).collect();
+    assert_eq!(
+        keys,
+        [
+            "listen.address",
+            "listen.certificate",
+            "queue.workers",
+            "queue.capacity",
+            "queue.stall",
+            "uploads.bytes",
+            "fetch.protocols",
+            "keep.upload",
+            "log",
+            "nme",
+            "nonsense",
+        ]
+    );
+    let told = Mistakes(mistakes).to_string();
+    assert!(told.contains("queue.workers: must be a whole number from 1 to 1024, got 0"));
+    assert!(told.contains("keep.upload: is not a key; known are trees, uploads"));
+}
+
+#[test]
+fn a_file_that_is_not_toml_names_the_place() {
+    let told = parse("[listen\naddress = 1").unwrap_err().to_string();
+    assert!(told.contains("line 1"), "{told}");
+}
+
+#[test]
+fn plain_text_stays_on_this_machine() {
+    let mut config = Config::default();
+    for (address, fits) in [
+        ("127.0.0.1:1", true),
+        ("[::1]:1", true),
+        ("0.0.0.0:1", false),
+        ("192.0.2.1:1", false),
+        ("[::]:1", false),
+    ] {
+        config.listen.address = address.parse().unwrap();
+        assert_eq!(check(&config).is_ok(), fits, "{address}");
+    }
+    let Mistakes(mistakes) = check(&config).unwrap_err();
+    assert_eq!(mistakes[0].key, "listen.address");
+    assert!(mistakes[0].what.contains("listen.certificate"));
+}
+
+#[test]
+fn files_that_are_missing_and_names_that_do_not_fit_are_told() {
+    let config = Config {
+        name: "a b".to_owned(),
+        log: "tribunal_server=loud".to_owned(),
+        listen: Listen {
+            tls: Some(TlsFiles {
+                certificate: "/nonexistent/cert.pem".into(),
+                key: "/nonexistent/key.pem".into(),
+                client_ca: None,
+            }),
+            ..Config::default().listen
+        },
+        ..Config::default()
+    };
+    let Mistakes(mistakes) = check(&config).unwrap_err();
+    let keys: Vec<_> = mistakes.iter().map(|m| m.key.as_str()).collect();
+    assert_eq!(keys, ["name", "listen.certificate", "listen.key", "log"]);
+}
+
+#[test]
+fn flags_outrank_the_file() {
+    let config = parse("log = \"debug\"\n[queue]\nworkers = 3")
+        .unwrap()
+        .with(Overrides {
+            listen: Some("127.0.0.1:1".parse().unwrap()),
+            workers: Some(5),
+            log: None,
+        });
+    assert_eq!(config.queue.workers, 5);
+    assert_eq!(config.listen.address.port(), 1);
+    assert_eq!(config.log, "debug");
+}
