@@ -9,6 +9,7 @@ pub mod pipeline;
 pub mod queue;
 pub mod repository;
 pub mod sandbox;
+pub mod serve;
 pub mod sign;
 pub mod store;
 pub mod wire;

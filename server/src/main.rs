@@ -1,1 +1,236 @@
-fn main() {}
+//! `tribunal-server`: flags in, an exit code out. What a command does stands in `admin` and `serve`.
+
+mod cli;
+
+use clap::Parser as _;
+use cli::{Cli, Command, Image, Key, KeyForm, Overrides, Repo, RoleName, Token};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+use tribunal_core::request::Role;
+use tribunal_server::admin::{self, AdminError, Answer, Data, Exit, KeyFormat, Text};
+use tribunal_server::config::{self, Config};
+use tribunal_server::image::Step;
+use tribunal_server::serve::{self, Watchers};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, everything else is a mistake.
+            let _ = error.print();
+            let exit = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            };
+            return ExitCode::from(exit.code());
+        }
+    };
+    let json = cli.json;
+    match run(cli) {
+        Ok(answer) => print(answer.as_ref(), json, Exit::Done),
+        Err(AdminError::NotInOrder(answer)) => print(Some(&answer), json, Exit::Failed),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "tribunal-server: failed to {error}");
+            ExitCode::from(error.exit().code())
+        }
+    }
+}
+
+/// A result that cannot be printed is not a success: a token would be lost.
+fn print(answer: Option<&Answer>, json: bool, exit: Exit) -> ExitCode {
+    let Some(answer) = answer else {
+        return ExitCode::from(exit.code());
+    };
+    let text = match (&answer.text, json) {
+        (_, true) => format!("{:#}\n", answer.json),
+        (Text::Lines(text), false) => text.clone(),
+        (Text::Rows(table), false) if io::stdout().is_terminal() => table.aligned(),
+        (Text::Rows(table), false) => table.plain(),
+    };
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::from(exit.code()),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "tribunal-server: failed to print: {error}");
+            ExitCode::from(Exit::Failed.code())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
+    let overrides = match &cli.command {
+        Command::Serve(serve) => serve.overrides.clone(),
+        Command::CheckConfig(overrides) => overrides.clone(),
+        Command::Init
+        | Command::Repo(_)
+        | Command::Token(_)
+        | Command::Image(_)
+        | Command::Key(_)
+        | Command::Gc { .. }
+        | Command::Backup { .. }
+        | Command::Doctor => Overrides {
+            listen: None,
+            workers: None,
+            log: None,
+        },
+    };
+    let config = configuration(cli.config.as_deref(), overrides)?;
+    let quiet = !matches!(cli.command, Command::Serve(_));
+    log(if quiet { "warn" } else { &config.log });
+    if let Command::CheckConfig(_) = cli.command {
+        config::check(&config)?;
+        let json = serde_json::json!({ "config": config.to_toml() });
+        return Ok(Some(Answer {
+            text: Text::Lines(config.to_toml()),
+            json,
+        }));
+    }
+    let path = cli.data.ok_or_else(|| {
+        AdminError::Usage("no data directory; give --data DIR or TRIBUNAL_DATA".to_owned())
+    })?;
+    if let Command::Init = cli.command {
+        return admin::init(&path).map(Some);
+    }
+    let data = Data::open(&path)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| AdminError::File {
+            what: "start the runtime".to_owned(),
+            source,
+        })?;
+    runtime.block_on(command(cli.command, &data, &config))
+}
+
+async fn command(
+    command: Command,
+    data: &Data,
+    config: &Config,
+) -> Result<Option<Answer>, AdminError> {
+    let settings = serve::repository_settings(data, config);
+    let engine = serve::engine_host(config);
+    let answer = match command {
+        Command::Serve(_) => {
+            run_server(data, config).await?;
+            return Ok(None);
+        }
+        Command::Repo(Repo::Add {
+            name,
+            remote,
+            protect,
+        }) => admin::add_repo(data, settings, &name, &remote, &protect),
+        Command::Repo(Repo::List) => admin::list_repos(data, settings),
+        Command::Repo(Repo::Sync { name }) => admin::sync_repo(data, settings, &name),
+        Command::Repo(Repo::Remove { name }) => admin::remove_repo(data, settings, &name),
+        Command::Token(Token::New {
+            role,
+            repo,
+            expires,
+        }) => admin::new_token(data, role_of(role), repo, expires),
+        Command::Token(Token::List) => admin::list_tokens(data),
+        Command::Token(Token::Revoke { id }) => admin::revoke_token(data, &id),
+        Command::Image(Image::Build {
+            python,
+            requirements,
+        }) => admin::build_image(data, engine.as_deref(), python, requirements, &step).await,
+        Command::Image(Image::List) => admin::list_images(data),
+        Command::Key(Key::Show { format }) => admin::show_keys(data, form(format)),
+        Command::Key(Key::Rotate) => admin::rotate_key(data),
+        Command::Key(Key::Revoke { id, since }) => admin::revoke_key(data, &id, since),
+        Command::Gc { older_than } => admin::gc(data, settings, older_than),
+        Command::Backup { file } => admin::backup(data, &file),
+        Command::Doctor => admin::doctor(data, config, engine, settings).await,
+        // Both were answered without a data directory.
+        Command::Init | Command::CheckConfig(_) => return Ok(None),
+    };
+    answer.map(Some)
+}
+
+fn configuration(file: Option<&Path>, overrides: Overrides) -> Result<Config, AdminError> {
+    let config = match file {
+        None => Config::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|source| AdminError::File {
+                what: format!("read the configuration {}", path.display()),
+                source,
+            })?;
+            let folder = path.parent().unwrap_or(Path::new("."));
+            config::from_toml(&text, folder)?
+        }
+    };
+    Ok(config.with(config::Overrides {
+        listen: overrides.listen,
+        workers: overrides.workers,
+        log: overrides.log,
+    }))
+}
+
+fn log(filter: &str) {
+    // A filter that does not parse is told by the check of the configuration.
+    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .init();
+}
+
+fn step(step: Step) {
+    let _ = writeln!(io::stderr(), "runner image: {step}");
+}
+
+async fn run_server(data: &Data, config: &Config) -> Result<(), AdminError> {
+    let (leave, hurry) = (CancellationToken::new(), CancellationToken::new());
+    let signals = tokio::spawn(signals(leave.clone(), hurry.clone()));
+    let watchers = Watchers {
+        image: &step,
+        ready: &|address| {
+            // Whoever started us may have closed its end; we serve all the same.
+            let mut out = io::stdout().lock();
+            let _ = writeln!(out, "listening on {address}").and_then(|()| out.flush());
+        },
+    };
+    let served = serve::serve(data, config, &watchers, leave, hurry).await;
+    signals.abort();
+    served
+}
+
+/// The first signal asks it to leave, the second one to hurry.
+async fn signals(leave: CancellationToken, hurry: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut int)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        tracing::error!("signals cannot be caught; the server will not drain");
+        return;
+    };
+    for token in [leave, hurry] {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+        token.cancel();
+    }
+}
+
+const fn role_of(role: RoleName) -> Role {
+    match role {
+        RoleName::Agent => Role::Agent,
+        RoleName::Ci => Role::Ci,
+        RoleName::Maintainer => Role::Maintainer,
+        RoleName::Operator => Role::Operator,
+    }
+}
+
+const fn form(format: Option<KeyForm>) -> KeyFormat {
+    match format {
+        None => KeyFormat::Both,
+        Some(KeyForm::Pem) => KeyFormat::Pem,
+        Some(KeyForm::AllowedSigners) => KeyFormat::AllowedSigners,
+    }
+}

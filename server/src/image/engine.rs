@@ -27,12 +27,16 @@ pub enum Presence {
     Absent,
 }
 
-/// The engine that `DOCKER_HOST`, or else the local socket, names.
+/// The engine at this address, as in `unix:///var/run/docker.sock`; `None` is the local socket.
 ///
 /// # Errors
 /// It does not answer.
-pub async fn connect() -> Result<Docker, ImageError> {
-    let docker = Docker::connect_with_defaults().map_err(ImageError::Engine)?;
+pub async fn connect(host: Option<&str>) -> Result<Docker, ImageError> {
+    let docker = match host {
+        Some(host) => Docker::connect_with_host(host),
+        None => Docker::connect_with_socket_defaults(),
+    }
+    .map_err(ImageError::Engine)?;
     in_time(ANSWER, "answer", docker.negotiate_version())
         .await?
         .map_err(ImageError::Engine)

@@ -4,9 +4,11 @@
 //! prints or passes on a private half. A failure aborts the score; it is never only logged.
 
 mod file;
+mod folder;
 mod memory;
 
 pub use file::{FileSigner, KeyFileError};
+pub use folder::{Drawn, KeyFolder, KeyFolderError};
 pub use memory::MemorySigner;
 
 use tribunal_core::envelope::{Envelopes, SealError, seal};

@@ -32,6 +32,8 @@ pub(super) async fn seal(
     let volume = inner.instance.volume(&digest);
     let there = inspect(&inner, &volume).await?.is_some();
     if there && inner.marks.is_complete(&digest).await? {
+        // Marked once more: a store that ages its marks sees that this one is in use.
+        inner.marks.mark_complete(&digest).await?;
         return Ok(SealedTree { digest });
     }
     // The mark goes first: a crash below never leaves a mark over a half-written volume.

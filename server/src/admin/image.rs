@@ -1,0 +1,74 @@
+//! `image build|list`.
+
+use super::{AdminError, Answer, Data};
+use crate::image::{self, BuildOptions, BuiltImage, Presence, Step};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tribunal_core::id::UnixTime;
+
+/// Build and register; `progress` is told each step.
+///
+/// # Errors
+/// See `ImageError`.
+pub async fn build_image(
+    data: &Data,
+    engine: Option<&str>,
+    python: String,
+    requirements: Option<PathBuf>,
+    progress: &(dyn Fn(Step) + Send + Sync),
+) -> Result<Answer, AdminError> {
+    let docker = image::connect(engine).await?;
+    let options = BuildOptions {
+        python,
+        requirements,
+        ..BuildOptions::new(data.path())
+    };
+    let built = image::build(&docker, &options, progress).await?;
+    let text = format!("{} is {}\n", built.tag, built.digest);
+    Ok(Answer::lines(text, document(&built)))
+}
+
+/// The default image, built first where it is not there.
+///
+/// # Errors
+/// See `ImageError`.
+pub(crate) async fn provide_default(
+    data: &Data,
+    engine: Option<&str>,
+    progress: &(dyn Fn(Step) + Send + Sync),
+) -> Result<BuiltImage, AdminError> {
+    let docker = image::connect(engine).await?;
+    if let Some(known) = image::find(data.path(), image::DEFAULT_TAG)?
+        && image::presence(&docker, &known).await? == Presence::Present
+    {
+        return Ok(known);
+    }
+    let options = BuildOptions::new(data.path());
+    Ok(image::build(&docker, &options, progress).await?)
+}
+
+/// All images on record.
+///
+/// # Errors
+/// The disk.
+pub fn list_images(data: &Data) -> Result<Answer, AdminError> {
+    let images = image::list(data.path())?;
+    let rows = images
+        .iter()
+        .map(|image| {
+            vec![
+                image.tag.clone(),
+                image.digest.to_string(),
+                image.python.clone(),
+                UnixTime(image.built_at).rfc3339(),
+            ]
+        })
+        .collect();
+    let mut answer = Answer::table("images", &["tag", "digest", "python", "built"], rows);
+    answer.json = json!({ "images": images.iter().map(document).collect::<Vec<_>>() });
+    Ok(answer)
+}
+
+fn document(image: &BuiltImage) -> Value {
+    serde_json::to_value(image).unwrap_or_default()
+}

@@ -1,0 +1,312 @@
+//! One server from its data directory to its last connection: inert config, then rooms, then a drain.
+//!
+//! Holds no rule of its own. Nothing listens before everything that scoring needs is there; everything that was started
+//! is ended and awaited, the queue first, then the rooms in the engine, then connections.
+
+use crate::admin::{AdminError, Data};
+use crate::clock;
+use crate::config::Config;
+use crate::image::Step;
+use crate::pipeline::{self, NoVerdict, PipelineScorer, Rooms, SealedCases};
+use crate::queue::Queue;
+use crate::repository::{GitRepository, Repository, RepositorySettings};
+use crate::sandbox::docker::{DockerOptions, DockerSandbox};
+use crate::sandbox::{Sandbox as _, SealMarks};
+use crate::sign::Signer as _;
+use crate::store::{self, Sealed, Store};
+use crate::wire::{CallRate, Collector, Listener, Services, Tls, WireSettings};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tribunal_core::id::{CommitId, Digest, RepoName, UnixTime};
+use tribunal_core::reason::{Aborted, AbortedCode};
+use tribunal_core::request::Caller;
+use tribunal_core::statement::Scorer as ScorerName;
+
+/// How often what is old is looked for.
+const UPKEEP: Duration = Duration::from_secs(3600);
+
+/// What happens before the server is ready, for whoever waits.
+pub struct Watchers<'a> {
+    /// Steps of the image's first build.
+    pub image: &'a (dyn Fn(Step) + Send + Sync),
+    /// It is ready to score, here.
+    pub ready: &'a (dyn Fn(SocketAddr) + Send + Sync),
+}
+
+/// Where the engine is: the configuration, or `DOCKER_HOST`.
+#[must_use]
+pub fn engine_host(config: &Config) -> Option<String> {
+    let of_environment = || std::env::var("DOCKER_HOST").ok().filter(|h| !h.is_empty());
+    config.engine.host.clone().or_else(of_environment)
+}
+
+/// The repository room's settings of a configuration.
+#[must_use]
+pub fn repository_settings(data: &Data, config: &Config) -> RepositorySettings {
+    let named = config.fetch.environment.iter();
+    RepositorySettings {
+        protocols: config.fetch.protocols.clone(),
+        fetch_timeout: config.fetch.timeout,
+        fetch_config: config.fetch.git_config.clone(),
+        fetch_environment: named
+            .filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)))
+            .collect(),
+        ..RepositorySettings::new(data.path())
+    }
+}
+
+/// Serve until `leave` is cancelled, then drain. Cancelling `hurry` cuts the drain short.
+///
+/// # Errors
+/// Everything that keeps it from starting; nothing that happens to a score.
+pub async fn serve(
+    data: &Data,
+    config: &Config,
+    watchers: &Watchers<'_>,
+    leave: CancellationToken,
+    hurry: CancellationToken,
+) -> Result<(), AdminError> {
+    crate::config::check(config)?;
+    let _serving = data.serve()?;
+    let store: Arc<dyn Store> = Arc::new(data.store()?);
+    let listener = Listener::bind(config.listen.address, tls(config)?).await?;
+
+    let restarted = Aborted::new(
+        AbortedCode::ServerRestarted,
+        "the server was restarted while the score was open",
+    );
+    let aborted = store::off(&store, move |s| {
+        s.abort_unfinished(clock::now(), &restarted)
+    })
+    .await?;
+    if !aborted.is_empty() {
+        tracing::warn!(
+            scores = aborted.len(),
+            "ended what a former server left open"
+        );
+    }
+    let keys = data.keys();
+    let key = keys.signer()?.public().id().clone();
+    let repository = Arc::new(data.repository(repository_settings(data, config))?);
+    let swept = sweep_scratch(&repository).await?;
+    let sandbox = sandbox(data, config, &store)?;
+    let rooms_swept = sandbox.sweep(None).await.map_err(|error| {
+        let crate::sandbox::SandboxError::Aborted(source) = error;
+        AdminError::Aborted {
+            what: "sweep what a former server left in the engine",
+            source,
+        }
+    })?;
+    tracing::info!(scratch = swept, ?rooms_swept, "swept");
+    let engine = engine_host(config);
+    let image = tokio::select! {
+        image = crate::admin::provide_default(data, engine.as_deref(), watchers.image) => image?,
+        // A first build takes minutes; who ends it does not wait for it.
+        () = leave.cancelled() => return Ok(()),
+    };
+    tracing::info!(image = %image.digest, %key, instance = config.name, "ready");
+
+    let rooms = Rooms {
+        repository: Arc::clone(&repository) as Arc<dyn Repository>,
+        sandbox: Arc::new(sandbox.clone()),
+        signer: Arc::new(keys),
+        store: Arc::clone(&store),
+        data: data.path().to_owned(),
+        scorer: ScorerName {
+            id: config.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+    };
+    let queue = Queue::start(
+        Arc::clone(&store),
+        Arc::new(PipelineScorer::new(rooms.clone())),
+        config.queue.clone(),
+    );
+    let close = CancellationToken::new();
+    let services = Services {
+        store: Arc::clone(&store),
+        queue: queue.clone(),
+        repository: Arc::clone(&repository) as Arc<dyn Repository>,
+        collector: Arc::new(PipelineCollector {
+            rooms,
+            close: close.clone(),
+        }),
+        settings: wire_settings(config),
+    };
+    let upkeep = tokio::spawn(upkeep(
+        config.clone(),
+        Arc::clone(&store),
+        repository,
+        sandbox.clone(),
+        leave.clone(),
+    ));
+    let address = listener.address();
+    let end = async {
+        leave.cancelled().await;
+        tracing::info!(
+            "leaving: no new calls; running scores have {:?}",
+            config.drain
+        );
+        tokio::select! {
+            () = queue.drain(config.drain) => {}
+            () = hurry.cancelled() => queue.drain(Duration::ZERO).await,
+        }
+        sandbox.drain().await;
+        // Watchers have seen the ends by now; what still streams is ended.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        close.cancel();
+    };
+    let serving = listener.serve(services, leave.clone(), close.clone());
+    let announced = async {
+        (watchers.ready)(address);
+        serving.await
+    };
+    let (served, ()) = tokio::join!(
+        async {
+            let served = announced.await;
+            // A socket that failed ends the rest, too.
+            leave.cancel();
+            served
+        },
+        end
+    );
+    if let Err(error) = upkeep.await {
+        tracing::error!(%error, "the upkeep broke");
+    }
+    served.map_err(AdminError::from)
+}
+
+fn tls(config: &Config) -> Result<Option<Tls>, AdminError> {
+    let Some(files) = &config.listen.tls else {
+        return Ok(None);
+    };
+    let read = |path: &std::path::Path| {
+        std::fs::read(path).map_err(AdminError::file(format!("read {}", path.display())))
+    };
+    Ok(Some(Tls {
+        certificate: read(&files.certificate)?,
+        key: read(&files.key)?.into(),
+        client_ca: files.client_ca.as_deref().map(read).transpose()?,
+    }))
+}
+
+fn sandbox(
+    data: &Data,
+    config: &Config,
+    store: &Arc<dyn Store>,
+) -> Result<DockerSandbox, AdminError> {
+    let options = DockerOptions {
+        host: engine_host(config),
+        instance: data.instance(&data.store()?)?,
+        marks: Arc::new(StoredMarks(Arc::clone(store))),
+    };
+    DockerSandbox::new(options).map_err(|source| AdminError::Aborted {
+        what: "set up the sandbox",
+        source,
+    })
+}
+
+async fn sweep_scratch(repository: &Arc<GitRepository>) -> Result<u32, AdminError> {
+    let room = Arc::clone(repository);
+    tokio::task::spawn_blocking(move || room.sweep())
+        .await
+        .map_err(|_| store::StoreError::Thread)?
+        .map_err(AdminError::repository("sweep what uploads left behind"))
+}
+
+fn wire_settings(config: &Config) -> WireSettings {
+    WireSettings {
+        heartbeat: config.calls.heartbeat,
+        keepalive: config.calls.keepalive,
+        call_rate: CallRate {
+            per_second: config.calls.per_second.into(),
+            burst: config.calls.burst.into(),
+        },
+        uploads: config.uploads.limits.clone(),
+        uploads_at_once: config.uploads.at_once,
+        collections_at_once: config.calls.collections,
+    }
+}
+
+/// Lists of cases come from the pipeline, and end with the server.
+struct PipelineCollector {
+    rooms: Rooms,
+    close: CancellationToken,
+}
+
+#[async_trait::async_trait]
+impl Collector for PipelineCollector {
+    async fn cases(
+        &self,
+        caller: &Caller,
+        repository: &RepoName,
+        commit: Option<&CommitId>,
+    ) -> Result<SealedCases, NoVerdict> {
+        // A caller that goes away ends its list: the guard cancels what runs in the engine.
+        let cancel = self.close.child_token();
+        let _guard = cancel.clone().drop_guard();
+        pipeline::cases(&self.rooms, caller, repository, commit, cancel).await
+    }
+}
+
+/// Marks of complete trees, kept with everything else that must not be lost.
+struct StoredMarks(Arc<dyn Store>);
+
+#[async_trait::async_trait]
+impl SealMarks for StoredMarks {
+    async fn is_complete(&self, digest: &Digest) -> Result<bool, Aborted> {
+        let digest = digest.clone();
+        let sealed = store::off(&self.0, move |s| s.is_sealed(&digest)).await?;
+        Ok(sealed == Sealed::Complete)
+    }
+    async fn mark_complete(&self, digest: &Digest) -> Result<(), Aborted> {
+        let digest = digest.clone();
+        Ok(store::off(&self.0, move |s| s.mark_sealed(&digest, clock::now())).await?)
+    }
+    async fn forget(&self, digest: &Digest) -> Result<(), Aborted> {
+        let digest = digest.clone();
+        Ok(store::off(&self.0, move |s| s.forget_sealed(&digest)).await?)
+    }
+}
+
+/// Old uploads and sealed trees go while the server runs: it alone knows which are in use.
+async fn upkeep(
+    config: Config,
+    store: Arc<dyn Store>,
+    repository: Arc<GitRepository>,
+    sandbox: DockerSandbox,
+    leave: CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(UPKEEP) => {}
+            () = leave.cancelled() => return,
+        }
+        let (room, age) = (Arc::clone(&repository), config.keep.uploads);
+        match tokio::task::spawn_blocking(move || room.gc(age)).await {
+            Ok(Ok(removed)) => tracing::info!(?removed, "old uploads"),
+            Ok(Err(error)) => tracing::warn!(%error, "old uploads could not be removed"),
+            Err(error) => tracing::error!(%error, "the upkeep of uploads broke"),
+        }
+        let seconds = i64::try_from(config.keep.trees.as_secs()).unwrap_or(i64::MAX);
+        let before = UnixTime(clock::now().0.saturating_sub(seconds));
+        let trees = store::off(&store, move |s| s.sealed_trees()).await;
+        let keep: Vec<Digest> = match trees {
+            Ok(trees) => trees
+                .into_iter()
+                .filter(|(_, used)| *used >= before)
+                .map(|(digest, _)| digest)
+                .collect(),
+            Err(error) => {
+                tracing::warn!(%error, "sealed trees could not be listed");
+                continue;
+            }
+        };
+        match sandbox.sweep(Some(&keep)).await {
+            Ok(swept) => tracing::info!(?swept, "old rooms and trees"),
+            Err(error) => tracing::warn!(%error, "old trees could not be removed"),
+        }
+    }
+}
