@@ -7,3 +7,4 @@ mod join;
 mod score;
 mod scripted;
 mod signed;
+mod tls;

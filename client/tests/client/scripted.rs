@@ -99,6 +99,11 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn start(script: Script) -> Self {
+        Self::start_on(Server::builder(), script)
+    }
+
+    /// The same on a builder of the test's own, with TLS for one.
+    pub(crate) fn start_on(mut builder: Server, script: Script) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let service = Service {
             script: Arc::new(script),
@@ -114,7 +119,7 @@ impl Scripted {
             runtime.block_on(async {
                 let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
                 told.send(incoming.local_addr().unwrap()).unwrap();
-                let serve = Server::builder()
+                let serve = builder
                     .add_service(ScoreServiceServer::new(service.clone()))
                     .add_service(RepositoryServiceServer::new(service.clone()))
                     .add_service(KeyServiceServer::new(service))
