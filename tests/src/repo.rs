@@ -1,6 +1,8 @@
 //! Git repositories for tests: real git, no configuration of the machine, ids that repeat.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -164,5 +166,46 @@ impl Repo {
             folder,
             _owned: owned,
         }
+    }
+}
+
+/// Mode and content of one leaf.
+pub type Leaf = (&'static str, Vec<u8>);
+
+impl Repo {
+    /// A commit of exactly these leaves, whatever their names: nothing passes through a work tree or an index.
+    pub fn commit_of(&self, parents: &[&str], leaves: &BTreeMap<Vec<u8>, Leaf>) -> String {
+        let mut stream = b"feature done\ncommit refs/made/commit\ncommitter t <t@example.invalid> 1767225600 +0000\ndata 1\nx\n".to_vec();
+        for (n, parent) in parents.iter().enumerate() {
+            let word = if n == 0 { "from" } else { "merge" };
+            stream.extend_from_slice(format!("{word} {parent}\n").as_bytes());
+        }
+        stream.extend_from_slice(b"deleteall\n");
+        for (path, (mode, content)) in leaves {
+            let quoted: String = path.iter().map(|b| format!("\\{b:03o}")).collect();
+            let head = match *mode {
+                "160000" => format!(
+                    "M 160000 {} \"{quoted}\"\n",
+                    String::from_utf8_lossy(content)
+                ),
+                mode => format!("M {mode} inline \"{quoted}\"\ndata {}\n", content.len()),
+            };
+            stream.extend_from_slice(head.as_bytes());
+            if *mode != "160000" {
+                stream.extend_from_slice(content);
+                stream.push(b'\n');
+            }
+        }
+        stream.extend_from_slice(b"done\n");
+        // Without a ref of that name the first parent is what `from` says.
+        let _none = self.try_git(&["update-ref", "-d", "refs/made/commit"]);
+        let mut child = git(&self.folder)
+            .args(["fast-import", "--quiet", "--force"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&stream).unwrap();
+        assert!(child.wait().unwrap().success(), "git fast-import");
+        self.git(&["rev-parse", "refs/made/commit"])
     }
 }

@@ -130,35 +130,61 @@ impl Scored {
 pub type File = (Vec<u8>, &'static str, Vec<u8>);
 
 /// Files and links below a folder of a commit, as git lists them: raw names, raw bytes.
+#[must_use]
 pub fn ls_tree(repo: &std::path::Path, commit: &str, folder: &str) -> Vec<File> {
-    let git = |args: &[&str]| {
-        let output = crate::repo::git(repo).args(args).output().unwrap();
-        assert!(output.status.success(), "git {args:?}");
-        output.stdout
-    };
-    let mut args = vec!["ls-tree", "-r", "-z", "--full-tree", commit];
+    let mut command = crate::repo::git(repo);
+    command.args(["ls-tree", "-r", "-z", "--full-tree", commit]);
     if !folder.is_empty() {
-        args.extend(["--", folder]);
+        command.args(["--", folder]);
     }
-    let listing = git(&args);
-    let mut files: Vec<File> = listing
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git ls-tree {commit}");
+    let mut leaves = Vec::new();
+    for line in output
+        .stdout
         .split(|b| *b == 0)
         .filter(|line| !line.is_empty())
-        .map(|line| {
-            let tab = line.iter().position(|b| *b == b'\t').unwrap();
-            let head = String::from_utf8(line[..tab].to_vec()).unwrap();
-            let fields: Vec<_> = head.split(' ').collect();
-            let kind = match fields[0] {
-                "100755" => "executable",
-                "120000" => "link",
-                _ => "file",
-            };
-            let content = git(&["cat-file", "blob", fields[2]]);
-            (line[tab + 1..].to_vec(), kind, content)
-        })
+    {
+        let tab = line.iter().position(|b| *b == b'\t').unwrap();
+        let head = String::from_utf8(line[..tab].to_vec()).unwrap();
+        let fields: Vec<_> = head.split(' ').collect();
+        let kind = match fields[0] {
+            "100755" => "executable",
+            "120000" => "link",
+            _ => "file",
+        };
+        leaves.push((line[tab + 1..].to_vec(), kind, fields[2].to_owned()));
+    }
+    let ids: Vec<_> = leaves.iter().map(|(.., id)| id.as_str()).collect();
+    let contents = blobs(repo, &ids);
+    let mut files: Vec<File> = leaves
+        .into_iter()
+        .zip(contents)
+        .map(|((path, kind, _), content)| (path, kind, content))
         .collect();
     files.sort();
     files
+}
+
+/// The contents of these blobs.
+fn blobs(repo: &std::path::Path, ids: &[&str]) -> Vec<Vec<u8>> {
+    let list = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(list.path(), ids.join("\n") + "\n").unwrap();
+    let output = crate::repo::git(repo)
+        .args(["cat-file", "--batch"])
+        .stdin(std::fs::File::open(list.path()).unwrap())
+        .output()
+        .unwrap();
+    let mut rest = output.stdout.as_slice();
+    let mut contents = Vec::new();
+    for _ in ids {
+        let end = rest.iter().position(|b| *b == b'\n').unwrap();
+        let head = std::str::from_utf8(&rest[..end]).unwrap();
+        let size: usize = head.rsplit(' ').next().unwrap().parse().unwrap();
+        contents.push(rest[end + 1..end + 1 + size].to_vec());
+        rest = &rest[end + 2 + size..];
+    }
+    contents
 }
 
 /// A tar as a reader sees it.

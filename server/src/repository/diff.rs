@@ -27,7 +27,7 @@ impl Default for DiffLimits {
     fn default() -> Self {
         Self {
             changes: 100_000,
-            entries: 1_000_000,
+            entries: 400_000,
             contents: 1 << 20,
         }
     }
