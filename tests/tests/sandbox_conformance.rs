@@ -1,7 +1,7 @@
 //! The sandbox suite over both kinds of room: in this process, and in containers of a real engine.
 
 use std::sync::Arc;
-use tribunal_tests::sandbox::docker::Engine;
+use tribunal_tests::sandbox::docker::{Engine, over};
 use tribunal_tests::sandbox::fake::Fake;
 use tribunal_tests::sandbox::suite;
 
@@ -21,14 +21,8 @@ macro_rules! conformance {
             $(
                 #[tokio::test(flavor = "multi_thread")]
                 async fn $check() {
-                    let engine = Arc::new(Engine::new().await.unwrap());
-                    let subject = engine.clone();
-                    // A task, so that a failed check is cleaned up after as well.
-                    let ended = tokio::spawn(suite::$check(subject)).await;
-                    engine.clean().await.unwrap();
-                    if let Err(failed) = ended {
-                        std::panic::resume_unwind(failed.into_panic());
-                    }
+                    let engine = Engine::new().await.expect("an engine with the runner image");
+                    over(engine, |engine| suite::$check(engine)).await;
                 }
             )*
         }

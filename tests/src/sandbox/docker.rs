@@ -12,6 +12,23 @@ use std::sync::Arc;
 use tribunal_server::sandbox::docker::{DockerOptions, DockerSandbox};
 use tribunal_server::sandbox::{MarksInMemory, Sandbox};
 
+/// Run a check over an engine of its own and clean up after it, whatever it came to.
+///
+/// # Panics
+///
+/// When the check does, or when there is no engine.
+pub async fn over<F>(engine: Engine, check: impl FnOnce(Arc<Engine>) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let engine = Arc::new(engine);
+    let ended = tokio::spawn(check(Arc::clone(&engine))).await;
+    engine.clean().await.unwrap();
+    if let Err(failed) = ended {
+        std::panic::resume_unwind(failed.into_panic());
+    }
+}
+
 /// A sandbox with an instance name of its own; what it leaves behind is removed and is a failure.
 pub struct Engine {
     /// The sandbox under test.
@@ -30,9 +47,18 @@ impl Engine {
     ///
     /// When there is no engine.
     pub async fn new() -> anyhow::Result<Self> {
+        Self::named(Self::fresh_instance()?).await
+    }
+
+    /// A name that no other test has.
+    ///
+    /// # Errors
+    ///
+    /// When the machine has no random numbers.
+    pub fn fresh_instance() -> anyhow::Result<String> {
         let mut random = [0u8; 6];
         getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("{error}"))?;
-        Self::named(format!("test{}", hex::encode(random))).await
+        Ok(format!("test{}", hex::encode(random)))
     }
 
     /// The same, as a server that was there before.
@@ -41,6 +67,15 @@ impl Engine {
     ///
     /// When there is no engine.
     pub async fn named(instance: String) -> anyhow::Result<Self> {
+        Self::at(instance, None).await
+    }
+
+    /// The same, with the sandbox reaching its engine elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// When there is no engine.
+    pub async fn at(instance: String, host: Option<String>) -> anyhow::Result<Self> {
         let docker = Docker::connect_with_unix_defaults()
             .context("no engine")?
             .negotiate_version()
@@ -55,7 +90,7 @@ impl Engine {
             .id
             .context("an image without an id")?;
         let sandbox = DockerSandbox::new(DockerOptions {
-            host: None,
+            host,
             instance: instance.clone(),
             marks: Arc::new(MarksInMemory::default()),
         })?;
