@@ -25,18 +25,23 @@ pub fn client() -> PathBuf {
 /// A folder under the target folder that outlives a test run: for what is dear to make, such as the image.
 #[must_use]
 pub fn cache() -> PathBuf {
-    let cache = folder().parent().unwrap().join("tribunal-tests");
+    let cache = place().parent().unwrap().join("tribunal-tests");
     std::fs::create_dir_all(&cache).unwrap();
     cache
 }
 
-/// Where cargo puts binaries, with fresh ones in it.
+/// Where cargo puts binaries.
+fn place() -> PathBuf {
+    // target/debug/deps/name-hash is the running test; binaries stand two steps up.
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().parent().unwrap().to_owned()
+}
+
+/// The same, with fresh binaries in it.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        // target/debug/deps/name-hash is the running test; binaries stand two steps up.
-        let test = std::env::current_exe().unwrap();
-        let folder = test.parent().unwrap().parent().unwrap().to_owned();
+        let folder = place();
         let mut build = Command::new(env!("CARGO"));
         build
             .current_dir(root())

@@ -1,6 +1,7 @@
 //! The suite's view of rooms in a Docker Engine: the same engine, asked past the sandbox.
 
 use super::Subject;
+use crate::binaries;
 use anyhow::Context as _;
 use bollard::Docker;
 use bollard::query_parameters::{
@@ -9,6 +10,8 @@ use bollard::query_parameters::{
 };
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::sync::OnceCell;
+use tribunal_server::image::{self, BuildOptions};
 use tribunal_server::sandbox::docker::{DockerOptions, DockerSandbox};
 use tribunal_server::sandbox::{MarksInMemory, Sandbox};
 
@@ -41,7 +44,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Rooms of the runner image that the environment names or the default one.
+    /// Rooms of the runner image that this tree makes.
     ///
     /// # Errors
     ///
@@ -81,14 +84,7 @@ impl Engine {
             .negotiate_version()
             .await
             .context("no engine")?;
-        let tag = std::env::var("TRIBUNAL_TEST_IMAGE")
-            .unwrap_or_else(|_| "tribunal/python:3.13".to_owned());
-        let image = docker
-            .inspect_image(&tag)
-            .await
-            .with_context(|| format!("{tag} is not there: run `make image`"))?
-            .id
-            .context("an image without an id")?;
+        let image = runner_image(&docker).await?;
         let sandbox = DockerSandbox::new(DockerOptions {
             host,
             instance: instance.clone(),
@@ -154,6 +150,18 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The runner image with this tree's harness, built where the engine does not have it yet.
+async fn runner_image(docker: &Docker) -> anyhow::Result<String> {
+    static IMAGE: OnceCell<String> = OnceCell::const_new();
+    let image = IMAGE.get_or_try_init(|| async {
+        // One cache with the servers under test.
+        let options = BuildOptions::new(binaries::cache());
+        let built = image::build(docker, &options, &|_| {}).await?;
+        anyhow::Ok(built.engine_id)
+    });
+    Ok(image.await?.clone())
 }
 
 #[async_trait::async_trait]
