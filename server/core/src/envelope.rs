@@ -247,3 +247,6 @@ pub(crate) struct DsseSignature {
     pub(crate) sig: String,
     pub(crate) keyid: String,
 }
+
+#[cfg(test)]
+mod tests;

@@ -315,3 +315,6 @@ fn words(verdicts: [&SignedVerdict; 3], reasons: &[Reason]) -> Check {
         format!("{} ({})", words.join(" "), codes.join(", ")),
     )
 }
+
+#[cfg(test)]
+mod tests;

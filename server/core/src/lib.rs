@@ -23,6 +23,8 @@ pub mod report;
 pub mod request;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod samples;
 pub mod sshsig;
 pub mod statement;
 pub mod text;

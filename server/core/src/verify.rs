@@ -38,6 +38,10 @@ impl VerdictDir {
         }
         names
     }
+    #[cfg(test)]
+    pub(crate) fn files_mut(&mut self) -> &mut BTreeMap<String, Vec<u8>> {
+        &mut self.0
+    }
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
         self.0.get(name).map(Vec::as_slice)
     }
@@ -257,3 +261,6 @@ pub fn verify(dir: &VerdictDir, keys: &KeyRing) -> Verification {
     set::checks(dir, keys, &verdicts, &mut checks);
     Verification { checks, verdicts }
 }
+
+#[cfg(test)]
+mod tests;

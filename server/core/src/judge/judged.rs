@@ -229,3 +229,58 @@ impl Judged {
         self.valid_until
     }
 }
+
+#[cfg(test)]
+impl Judged {
+    /// A judgement with these words; what fails, fails for the reason given.
+    pub(crate) fn sample(
+        words: [Word; 3],
+        reason: Reason,
+        gate_time: UnixTime,
+        valid_until: UnixTime,
+    ) -> Self {
+        let [src_score, oracle_integrity, flake_lease] = words;
+        let verdict = |kind, word| Verdict {
+            kind,
+            word,
+            grounds: match word {
+                Word::Fail => vec![Ground {
+                    reason,
+                    about: About::Case,
+                    subject: Some("tests/sealed/test_\u{e9}.py::test_a".to_owned()),
+                    detail: "failed in all 7 attempts".to_owned(),
+                    seen: Some("AssertionError: assert 0 == 6".to_owned()),
+                }],
+                Word::Pass | Word::NotRun => vec![],
+            },
+        };
+        Self {
+            verdicts: [
+                verdict(VerdictKind::SrcScore, src_score),
+                verdict(VerdictKind::OracleIntegrity, oracle_integrity),
+                verdict(VerdictKind::FlakeLease, flake_lease),
+            ],
+            warnings: vec![],
+            cases: vec![],
+            leases: vec![],
+            confidence: Confidence {
+                attempts: 7,
+                upper_bound_ppm: 348_164,
+            },
+            gate_time,
+            valid_until,
+        }
+    }
+
+    /// The same with these cases.
+    pub(crate) fn with_cases(self, cases: Vec<CaseSummary>) -> Self {
+        Self { cases, ..self }
+    }
+
+    /// The same with these grounds of `src_score`.
+    pub(crate) fn with_grounds(mut self, grounds: Vec<Ground>) -> Self {
+        let [src_score, ..] = &mut self.verdicts;
+        src_score.grounds = grounds;
+        self
+    }
+}
