@@ -224,3 +224,6 @@ fn escaped(text: &str, cap: usize) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

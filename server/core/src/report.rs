@@ -314,3 +314,6 @@ pub struct Timings {
     /// From admission to the judgement.
     pub total_ms: u64,
 }
+
+#[cfg(test)]
+mod tests;

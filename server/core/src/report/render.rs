@@ -36,18 +36,33 @@ impl Report {
                 report.narrow(judged, level);
             }
         }
+        let mut cutter = Cutter {
+            totals: lists(&report),
+            texts: None,
+        };
         for caps in CAPS {
-            let mut fitted = report.clone();
-            fitted.fit(caps);
-            let mut bytes = serde_json::to_vec_pretty(&fitted)?;
-            bytes.push(b'\n');
-            if bytes.len() <= LIMIT {
+            report.fit(caps, &mut cutter);
+            if let Some(bytes) = report.written()? {
                 return Ok(bytes);
             }
         }
-        // The last caps leave at most some hundred short entries.
-        report.fit(&NOTHING);
+        // What is left now has a fixed number of short fields.
+        report.fit(&NOTHING, &mut cutter);
         serde_json::to_vec(&report)
+    }
+
+    /// The bytes, if they are within the limit.
+    fn written(&self) -> Result<Option<Vec<u8>>, serde_json::Error> {
+        let mut out = Bounded(Vec::new());
+        match serde_json::to_writer_pretty(&mut out, self) {
+            Ok(()) => {
+                let Bounded(mut bytes) = out;
+                bytes.push(b'\n');
+                Ok((bytes.len() <= LIMIT).then_some(bytes))
+            }
+            Err(error) if error.is_io() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Take away what this level does not show.
@@ -73,14 +88,20 @@ impl Report {
         }
     }
 
-    fn fit(&mut self, caps: &Caps) {
-        let mut cut = Vec::new();
-        self.cut_texts(caps.text, &mut cut);
+    /// Cut down to these caps; called with ever smaller ones.
+    fn fit(&mut self, caps: &Caps, cutter: &mut Cutter) {
+        if self.cut_texts(caps.text) > 0 {
+            cutter.texts = Some(caps.text);
+        }
+        let mut cut: Vec<String> = cutter
+            .texts
+            .iter()
+            .map(|cap| format!("texts of cases were cut to {cap} characters each"))
+            .collect();
         let (passes, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.cases)
             .into_iter()
             .enumerate()
             .partition(|(_, case)| case.class == Class::StablePass);
-        let total = passes.len() + others.len();
         let mut kept: Vec<_> = others
             .into_iter()
             .chain(passes)
@@ -88,26 +109,28 @@ impl Report {
             .collect();
         kept.sort_by_key(|(place, _)| *place);
         self.cases = kept.into_iter().map(|(_, case)| case).collect();
-        told(&mut cut, "cases", self.cases.len(), total);
         for verdict in &mut self.verdicts {
-            let name = format!("reasons of {}", verdict.name.file_stem());
-            shorten(&mut verdict.reasons, caps.entries, &name, &mut cut);
+            verdict.reasons.truncate(caps.entries);
         }
-        shorten(&mut self.warnings, caps.entries, "warnings", &mut cut);
-        shorten(&mut self.changes, caps.entries, "changes", &mut cut);
-        shorten(&mut self.leases, caps.entries, "leases", &mut cut);
-        shorten(&mut self.attempts, caps.entries, "attempts", &mut cut);
-        shorten(&mut self.src_trees, caps.entries, "src_trees", &mut cut);
-        shorten(&mut self.merge_bases, caps.entries, "merge_bases", &mut cut);
+        self.warnings.truncate(caps.entries);
+        self.changes.truncate(caps.entries);
+        self.leases.truncate(caps.entries);
+        self.attempts.truncate(caps.entries);
+        self.src_trees.truncate(caps.entries);
+        self.merge_bases.truncate(caps.entries);
         for lease in &mut self.leases {
-            let name = "cases of a lease";
-            shorten(&mut lease.cases, caps.entries, name, &mut cut);
+            lease.cases.truncate(caps.entries);
+        }
+        for ((name, kept), (_, total)) in lists(self).into_iter().zip(&cutter.totals) {
+            if kept < *total {
+                cut.push(format!("{name}: {} of {total} are left out", total - kept));
+            }
         }
         self.cut = cut;
     }
-
-    fn cut_texts(&mut self, cap: usize, cut: &mut Vec<String>) {
-        let mut shortened = 0_usize;
+    /// Cut what is longer; says how many texts were.
+    fn cut_texts(&mut self, cap: usize) -> usize {
+        let mut count = 0;
         for failure in self
             .cases
             .iter_mut()
@@ -118,17 +141,58 @@ impl Report {
                 (&mut failure.traceback, End::Tail),
                 (&mut failure.output, End::Tail),
             ] {
-                if text.chars().count() > cap {
-                    *text = shortened_text(text, cap, end);
-                    shortened += 1;
+                if text.len() > cap && text.chars().count() > cap {
+                    *text = shortened(text, cap, end);
+                    count += 1;
                 }
             }
         }
-        if shortened > 0 {
-            cut.push(format!(
-                "{shortened} texts of cases were cut to {cap} characters"
-            ));
+        count
+    }
+}
+
+/// What there was before anything was cut.
+struct Cutter {
+    totals: Vec<(String, usize)>,
+    texts: Option<usize>,
+}
+
+/// Every list that may be cut, with its length.
+fn lists(report: &Report) -> Vec<(String, usize)> {
+    let named = |name: &str, length: usize| (name.to_owned(), length);
+    let mut lists = vec![
+        named("cases", report.cases.len()),
+        named("warnings", report.warnings.len()),
+        named("changes", report.changes.len()),
+        named("leases", report.leases.len()),
+        named("attempts", report.attempts.len()),
+        named("src_trees", report.src_trees.len()),
+        named("merge_bases", report.merge_bases.len()),
+        named(
+            "cases of leases",
+            report.leases.iter().map(|lease| lease.cases.len()).sum(),
+        ),
+    ];
+    lists.extend(report.verdicts.iter().map(|verdict| {
+        let name = format!("reasons of {}", verdict.name.file_stem());
+        (name, verdict.reasons.len())
+    }));
+    lists
+}
+
+/// Bytes up to the limit; what would go beyond it ends the writing.
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > LIMIT {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
         }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -202,18 +266,6 @@ const NOTHING: Caps = Caps {
     entries: 0,
 };
 
-fn shorten<T>(list: &mut Vec<T>, cap: usize, name: &str, cut: &mut Vec<String>) {
-    let total = list.len();
-    list.truncate(cap);
-    told(cut, name, list.len(), total);
-}
-
-fn told(cut: &mut Vec<String>, name: &str, kept: usize, total: usize) {
-    if kept < total {
-        cut.push(format!("{name}: {} of {total} are left out", total - kept));
-    }
-}
-
 /// Which end of a text says more.
 #[derive(Clone, Copy)]
 enum End {
@@ -221,7 +273,7 @@ enum End {
     Tail,
 }
 
-fn shortened_text(text: &str, cap: usize, end: End) -> String {
+fn shortened(text: &str, cap: usize, end: End) -> String {
     let total = text.chars().count();
     match end {
         End::Start => text.chars().take(cap).chain(['…']).collect(),
