@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Signing keys
     #[command(subcommand)]
     Key(Key),
-    /// Forget ended scores, evidence and uploads that are old
+    /// Forget ended scores, evidence, uploads and, while no server runs, sealed trees that are old
     Gc {
         /// How old: `12h`, `30d`.
         #[arg(long, default_value = "30d", value_parser = age, value_name = "AGE")]

@@ -141,7 +141,7 @@ async fn command(
         Command::Key(Key::Show { format }) => admin::show_keys(data, form(format)),
         Command::Key(Key::Rotate) => admin::rotate_key(data),
         Command::Key(Key::Revoke { id, since }) => admin::revoke_key(data, &id, since),
-        Command::Gc { older_than } => admin::gc(data, settings, older_than),
+        Command::Gc { older_than } => admin::gc(data, settings, engine, older_than).await,
         Command::Backup { file } => admin::backup(data, &file),
         Command::Doctor => admin::doctor(data, config, engine, settings).await,
         // Both were answered without a data directory.

@@ -91,7 +91,7 @@ pub async fn serve(
     let key = keys.signer()?.public().id().clone();
     let repository = Arc::new(data.repository(repository_settings(data, config))?);
     let swept = sweep_scratch(&repository).await?;
-    let sandbox = sandbox(data, config, &store)?;
+    let sandbox = sandbox(data, engine_host(config), &store)?;
     let rooms_swept = sandbox.sweep(None).await.map_err(|error| {
         let crate::sandbox::SandboxError::Aborted(source) = error;
         AdminError::Aborted {
@@ -192,14 +192,15 @@ fn tls(config: &Config) -> Result<Option<Tls>, AdminError> {
     }))
 }
 
-fn sandbox(
+/// The rooms of this data directory in the engine.
+pub(crate) fn sandbox(
     data: &Data,
-    config: &Config,
+    host: Option<String>,
     store: &Arc<dyn Store>,
 ) -> Result<DockerSandbox, AdminError> {
     let options = DockerOptions {
-        host: engine_host(config),
-        instance: data.instance(&data.store()?)?,
+        host,
+        instance: data.instance(&**store)?,
         marks: Arc::new(StoredMarks(Arc::clone(store))),
     };
     DockerSandbox::new(options).map_err(|source| AdminError::Aborted {

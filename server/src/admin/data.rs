@@ -3,7 +3,7 @@
 use super::AdminError;
 use crate::repository::{GitRepository, RepositorySettings};
 use crate::sign::KeyFolder;
-use crate::store::{SqliteStore, Store as _};
+use crate::store::{SqliteStore, Store};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ impl Data {
     ///
     /// # Errors
     /// The store, or one that `init` did not finish.
-    pub fn instance(&self, store: &SqliteStore) -> Result<String, AdminError> {
+    pub fn instance(&self, store: &dyn Store) -> Result<String, AdminError> {
         store
             .meta(INSTANCE)?
             .ok_or_else(|| AdminError::NoData(self.path.clone()))

@@ -3,21 +3,25 @@
 use super::{AdminError, Answer, Data};
 use crate::clock;
 use crate::repository::RepositorySettings;
-use crate::store::Store as _;
+use crate::sandbox::Sandbox as _;
+use crate::serve;
+use crate::store::{SqliteStore, Store};
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tribunal_core::id::UnixTime;
 
-/// Forget ended scores, evidence and uploads older than this. Sealed trees are the running server's own upkeep.
+/// Forget ended scores, evidence, uploads and, while no server runs, sealed trees older than this.
 ///
 /// # Errors
 /// The store, the disk.
-pub fn gc(
+pub async fn gc(
     data: &Data,
     settings: RepositorySettings,
+    engine: Option<String>,
     older_than: Duration,
 ) -> Result<Answer, AdminError> {
     let seconds = i64::try_from(older_than.as_secs()).unwrap_or(i64::MAX);
@@ -30,8 +34,9 @@ pub fn gc(
         .sweep()
         .map_err(AdminError::repository("sweep what was left behind"))?;
     let gone = data.store()?.gc(before)?;
+    let trees = trees(data, engine, before).await?;
     let text = format!(
-        "removed {} scores, {} attempts, {} collections, {} files, {} uploads ({} bytes), {scratch} leftovers\n",
+        "removed {} scores, {} attempts, {} collections, {} files, {} uploads ({} bytes), {scratch} leftovers; {trees}\n",
         gone.scores, gone.attempts, gone.collections, gone.blobs, uploads.uploads, uploads.bytes
     );
     let json = json!({
@@ -43,12 +48,40 @@ pub fn gc(
         "uploads": uploads.uploads,
         "upload_bytes": uploads.bytes,
         "leftovers": scratch,
+        "trees": trees,
     });
     Ok(Answer::lines(text, json))
 }
 
-/// One tar of the store as of one moment, the files it names, the keys and the registrations. Unpacked into an empty
-/// directory it is a data directory; mirrors are fetched anew by `repo sync`, uploads are not in it.
+/// Only a server knows which of its trees and rooms are in use, so this waits for none to run.
+async fn trees(
+    data: &Data,
+    engine: Option<String>,
+    before: UnixTime,
+) -> Result<String, AdminError> {
+    let _alone = match data.serve() {
+        Ok(alone) => alone,
+        Err(AdminError::Serving(_)) => {
+            return Ok("sealed trees are the running server's own upkeep".to_owned());
+        }
+        Err(other) => return Err(other),
+    };
+    let store: Arc<dyn Store> = Arc::new(data.store()?);
+    let keep: Vec<_> = store
+        .sealed_trees()?
+        .into_iter()
+        .filter(|(_, used)| *used >= before)
+        .map(|(digest, _)| digest)
+        .collect();
+    let sandbox = serve::sandbox(data, engine, &store)?;
+    Ok(match sandbox.sweep(Some(&keep)).await {
+        Ok(swept) => format!("{} sealed trees, {} rooms", swept.trees, swept.rooms),
+        Err(error) => format!("sealed trees were not looked at: {error}"),
+    })
+}
+
+/// One tar of the store as of one moment, the files it names, and the keys. Unpacked into an empty directory it is a data
+/// directory; repositories are added to it anew, uploads are not in it.
 ///
 /// # Errors
 /// A file that exists, the disk.
@@ -78,19 +111,52 @@ fn write_backup(data: &Data, target: &File) -> Result<(), AdminError> {
     let failed = || AdminError::file("write the backup");
     let scratch = tempfile::tempdir_in(data.path()).map_err(failed())?;
     let copy = scratch.path().join("tribunal.db");
-    // Rows first: a blob that came later is not named, one that is named is there.
+    // Rows first: every file that this moment's rows name is on the disk already.
     data.store()?.copy_to(&copy)?;
     let mut tar = tar::Builder::new(target);
     tar.follow_symlinks(false);
     tar.append_path_with_name(&copy, "tribunal.db")
         .map_err(failed())?;
-    for folder in ["keys", "blobs"] {
-        let path = data.path().join(folder);
-        if path.is_dir() {
-            tar.append_dir_all(folder, path).map_err(failed())?;
-        }
+    tar.append_dir_all("keys", data.path().join("keys"))
+        .map_err(failed())?;
+    for file in SqliteStore::open(scratch.path())?.named_files()? {
+        tar.append_path_with_name(data.path().join(&file), &file)
+            .map_err(failed())?;
     }
     tar.into_inner()
         .and_then(|file| file.sync_all())
         .map_err(failed())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+    use super::*;
+    use crate::admin::init;
+    use crate::sign::Signer as _;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_backup_unpacks_to_a_data_directory_with_the_same_keys_and_tokens() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        init(&path).unwrap();
+        let data = Data::open(&path).unwrap();
+        let tar = dir.path().join("backup.tar");
+        backup(&data, &tar).unwrap();
+        assert_eq!(tar.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(backup(&data, &tar).is_err(), "never overwrites");
+
+        let other = dir.path().join("other");
+        tar::Archive::new(File::open(&tar).unwrap())
+            .unpack(&other)
+            .unwrap();
+        let restored = Data::open(&other).unwrap();
+        assert_eq!(
+            restored.keys().signer().unwrap().public(),
+            data.keys().signer().unwrap().public()
+        );
+        let tokens = |data: &Data| data.store().unwrap().tokens().unwrap();
+        assert_eq!(tokens(&restored), tokens(&data));
+    }
 }

@@ -89,8 +89,9 @@ pub(super) async fn publish(
         operator: digest_for(Audience::Operator)?,
         delivered: digest_for(Audience::of(patch.role()))?,
     };
-    let statements = Statements::of(judged, &scored, &reports, clock::now()).map_err(unwritable)?;
+    // The key before the time: what is issued now lies within the dates of a key that was appointed before.
     let signer = rooms.signer.current()?;
+    let statements = Statements::of(judged, &scored, &reports, clock::now()).map_err(unwritable)?;
     let envelopes = off(move || Ok(sign(statements, &*signer)?)).await?;
     let signed = envelopes.into_files().into_iter();
     files.extend(signed.map(|signed| file(&signed.name, Audience::Everyone, signed.bytes)));

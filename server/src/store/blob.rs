@@ -24,9 +24,14 @@ impl Blobs {
         Ok(Self { root })
     }
 
-    pub(super) fn path(&self, digest: &Digest) -> PathBuf {
+    /// Where a blob stands below the folder.
+    pub(super) fn place(digest: &Digest) -> PathBuf {
         let (folder, name) = digest.hex().split_at(2);
-        self.root.join(folder).join(name)
+        Path::new(folder).join(name)
+    }
+
+    pub(super) fn path(&self, digest: &Digest) -> PathBuf {
+        self.root.join(Self::place(digest))
     }
 
     /// Keep these bytes; on the disk when this returns.

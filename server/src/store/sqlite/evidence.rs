@@ -87,13 +87,17 @@ pub(super) fn gc(
         collections: count("DELETE FROM collections WHERE at < ?1")?,
         blobs: 0,
     };
+    Ok((collection, named_blobs(c)?))
+}
+
+/// The blobs that a file of some score is.
+pub(super) fn named_blobs(c: &Connection) -> Result<HashSet<String>, StoreError> {
     let mut statement = c
         .prepare("SELECT DISTINCT blob FROM files")
         .map_err(broken)?;
-    let named = statement
+    statement
         .query_map([], |row| row.get(0))
         .map_err(broken)?
         .collect::<rusqlite::Result<HashSet<String>>>()
-        .map_err(broken)?;
-    Ok((collection, named))
+        .map_err(broken)
 }

@@ -74,6 +74,22 @@ impl SqliteStore {
             .map_err(|e| file_error("sync the copy of the database", e))
     }
 
+    /// The files that rows name, relative to the data directory.
+    ///
+    /// # Errors
+    /// The database.
+    pub fn named_files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let blobs = self.read(evidence::named_blobs)?;
+        let mut files = Vec::with_capacity(blobs.len());
+        for blob in blobs {
+            let blob = blob
+                .parse()
+                .map_err(|_| StoreError::Corrupt(format!("the blob name {blob:?}")))?;
+            files.push(Path::new("blobs").join(Blobs::place(&blob)));
+        }
+        Ok(files)
+    }
+
     fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
