@@ -11,7 +11,7 @@ use std::process::Command;
 use tribunal_server::image::{self, BaseCache, BuildOptions, BuiltImage, Presence};
 
 async fn build(options: &BuildOptions) -> BuiltImage {
-    let docker = image::connect().await.unwrap();
+    let docker = image::connect(None).await.unwrap();
     match image::build(&docker, options, &|step| eprintln!("image: {step}")).await {
         Ok(built) => built,
         Err(error) => panic!("failed to build the runner image: {error}"),
@@ -61,7 +61,7 @@ async fn two_builds_from_nothing_are_one_image() {
         .unwrap()
         .unwrap();
     assert_eq!(recorded, third);
-    let docker = image::connect().await.unwrap();
+    let docker = image::connect(None).await.unwrap();
     assert_eq!(
         image::presence(&docker, &recorded).await.unwrap(),
         Presence::Present
