@@ -3,6 +3,7 @@
 pub mod docker;
 pub mod fake;
 mod order;
+pub mod proxy;
 pub mod suite;
 
 pub use order::{Order, source, tree};
