@@ -4,7 +4,7 @@
 //! nobody knows is the upload's fault: it made git stop.
 
 use super::command::{Ending, Finished};
-use super::{RepositoryError, disk, refused};
+use super::{RepositoryError, disk, internal, refused};
 use tribunal_core::reason::RefusedCode::{
     BadObject, MissingPrerequisite, TooLarge, UploadIncomplete,
 };
@@ -41,14 +41,33 @@ pub(super) fn of_rev_list(finished: &Finished) -> RepositoryError {
             TooLarge,
             "following the bundle's history takes more time or memory than it may",
         ),
-        Ending::Exited(_) => refused(
+        Ending::Exited(_) if says_missing(finished) => refused(
             MissingPrerequisite,
             format!(
                 "the bundle's history is not whole: {}",
                 finished.complaint()
             ),
         ),
+        Ending::Exited(_) => internal(format!(
+            "failed to follow a history: {}",
+            finished.complaint()
+        )),
     }
+}
+
+fn says_missing(finished: &Finished) -> bool {
+    let text = String::from_utf8_lossy(&finished.stderr);
+    [
+        "missing ",
+        "ould not read",
+        "nable to read",
+        "bad object",
+        "bad tree object",
+        "bad revision",
+        "ailed to traverse",
+    ]
+    .iter()
+    .any(|part| text.contains(part))
 }
 
 /// `error: object ID: messageId: text`, and the older form that says what kind of object it is.

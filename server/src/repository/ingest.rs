@@ -187,14 +187,15 @@ impl Upload<'_> {
 
     /// Everything the named commits reach is here, as far as it is not the mirror's own.
     fn check_reachable(&self, tips: &[ObjectId]) -> Result<(), RepositoryError> {
+        // Git 2.39 takes no option on its standard input.
         let git = self
             .git("rev-list")
-            .args(["--objects", "--quiet", "--stdin"]);
+            .args(["--objects", "--quiet", "--stdin", "--not", "--all"]);
         let (sent, finished) = git.run_fed(|stdin| -> std::io::Result<()> {
             for id in tips {
                 writeln!(stdin, "{id}")?;
             }
-            writeln!(stdin, "--not\n--all")
+            Ok(())
         })?;
         match (finished.succeeded(), sent) {
             (true, Ok(())) => Ok(()),
