@@ -1,5 +1,6 @@
 //! What of a repository's base this server cannot score, said before an agent's patch meets it.
 
+use crate::overlay;
 use crate::pipeline::NoVerdict;
 use crate::repository::diff::DiffLimits;
 use crate::repository::resolve::resolve;
@@ -59,6 +60,13 @@ pub(super) fn survey(
         }
     }
     survey.notes.extend(found.iter().map(note));
+    let tree = &resolved.commits().base.tree;
+    let left_out =
+        overlay::left_out(&**resolved.objects(), tree, &policy).map_err(Aborted::from)?;
+    let told = left_out
+        .iter()
+        .map(|(path, why)| format!("left out: {path}: {why}"));
+    survey.notes.extend(told);
     if survey.sealed_files == 0 && survey.notes.is_empty() {
         let note = "no-cases: there is no sealed test file, so no score can pass";
         survey.notes.push(note.to_owned());

@@ -1,6 +1,10 @@
 //! The replay table: every way of presenting another score's files, or another word, one test each.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is a failed test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed unwrap is a failed test"
+)]
 
 use super::*;
 use crate::keys::{KeyRecord, KeyRing};
