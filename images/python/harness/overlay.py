@@ -1,7 +1,7 @@
 """The candidate's src: a tar stream to files in the src roots' own tmpfs.
 
 The server admitted every entry already; this checks again because it writes as root: only under a src root, only
-regular files, directories and symlinks that stay inside their root, never through a symlink. Anything else raises
+regular files, directories and symlinks that stay inside the tree, never through a symlink. Anything else raises
 `OverlayError`. Owners and extended headers of the tar are ignored.
 """
 
@@ -94,10 +94,10 @@ class Overlay:
 
     def _link(self, name: str, linkname: str) -> None:
         target = self._target(name)
-        root = next(root for root in self._roots if name.startswith(root))
         inside = os.path.normpath(os.path.join(os.path.dirname(name), linkname))
-        if linkname.startswith("/") or not f"{inside}/".startswith(root):
-            raise OverlayError(f"symlink {name!r} leaves its src root")
+        # A new one that leaves its src root was not admitted; one that base has may lead anywhere in the tree.
+        if linkname.startswith("/") or f"{inside}/".startswith("../"):
+            raise OverlayError(f"symlink {name!r} leaves the tree")
         self._make(os.path.dirname(target))
         os.symlink(linkname, target)
 
