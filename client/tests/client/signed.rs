@@ -193,7 +193,7 @@ fn predicate() -> Value {
         },
         "attempts": {"planned": 7, "seen": 7, "heldOut": 0},
         "isolation": {},
-        "reports": {"operator": digest, "delivered": digest},
+        "reports": {"operator": digest, "full": digest, "agent": digest},
         "gateTime": UnixTime(now - 3600).rfc3339(),
         "issuedAt": UnixTime(now - 3600).rfc3339(),
         "validUntil": UnixTime(now + 86400).rfc3339(),

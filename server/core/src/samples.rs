@@ -81,7 +81,8 @@ pub(crate) fn scored() -> Scored {
 pub(crate) fn reports() -> Reports {
     Reports {
         operator: Digest::of(b"the operator's report"),
-        delivered: Digest::of(b"the report"),
+        full: Digest::of(b"the full report"),
+        agent: Digest::of(b"the report"),
     }
 }
 

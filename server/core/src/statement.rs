@@ -83,13 +83,15 @@ pub struct Inputs {
     pub ledger: Option<Digest>,
 }
 
-/// Digests of what was handed out beside.
+/// Digests of the report as each kind of reader gets it: whichever of them lies beside the statements, it is bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reports {
-    /// The operator's full report.
+    /// The operator's.
     pub operator: Digest,
-    /// The one that the caller got.
-    pub delivered: Digest,
+    /// What CI and maintainers get.
+    pub full: Digest,
+    /// What agents get, as the policy's feedback level allows.
+    pub agent: Digest,
 }
 
 /// What was scored, with what: everything the statements of one score bind beside the judgement.

@@ -63,9 +63,9 @@ pub(super) async fn publish(
         timings,
     });
     let mut files = Vec::new();
-    let mut delivered = [const { None }; 3];
+    let mut digests = [const { None }; 3];
     let audiences = [Audience::Agent, Audience::Reader, Audience::Operator];
-    for (audience, digest) in audiences.into_iter().zip(&mut delivered) {
+    for (audience, digest) in audiences.into_iter().zip(&mut digests) {
         let reader = reader(audience, patch.policy().feedback.agent);
         let bytes = report.render(judged, reader).map_err(unwritable)?;
         *digest = Some((audience, Digest::of(&bytes)));
@@ -77,7 +77,7 @@ pub(super) async fn publish(
         ));
     }
     let digest_for = |wanted| {
-        let found = delivered
+        let found = digests
             .iter()
             .flatten()
             .find(|(audience, _)| *audience == wanted);
@@ -87,7 +87,8 @@ pub(super) async fn publish(
     };
     let reports = Reports {
         operator: digest_for(Audience::Operator)?,
-        delivered: digest_for(Audience::of(patch.role()))?,
+        full: digest_for(Audience::Reader)?,
+        agent: digest_for(Audience::Agent)?,
     };
     // The key before the time: what is issued now lies within the dates of a key that was appointed before.
     let signer = rooms.signer.current()?;

@@ -25,17 +25,15 @@ fn every_signed_byte_is_frozen() {
     let words = [Word::Fail, Word::Pass, Word::Pass];
     let files = sealed(7, words, Reason::CassetteGap, &scored()).into_files();
     assert_eq!(files.len(), 13);
-    let fresh: Vec<&VerdictFile> = files
-        .iter()
-        .filter(|file| !frozen(&file.name).exists())
-        .collect();
-    for file in &fresh {
+    let mut fresh = Vec::new();
+    for file in files.iter().filter(|file| !frozen(&file.name).exists()) {
         std::fs::create_dir_all(frozen("")).unwrap();
         std::fs::write(frozen(&file.name), &file.bytes).unwrap();
+        fresh.push(file.name.as_str());
     }
     assert!(
         fresh.is_empty(),
-        "these are frozen from now on, look at them and run again: {fresh:?}"
+        "frozen from now on, look at them and run again: {fresh:?}"
     );
     for file in files {
         let right = std::fs::read(frozen(&file.name)).unwrap();

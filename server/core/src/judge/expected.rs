@@ -85,8 +85,6 @@ impl Base {
             .filter(|case| !case.qualname.is_empty())
             .filter_map(|case| Some((case.file.clone()?, case.qualname.clone())))
             .collect();
-        let collected: HashSet<&RepoPath> = facts.collected.iter().map(|case| &case.file).collect();
-        let silenced: HashSet<&RepoPath> = facts.silences.iter().map(|s| &s.file).collect();
         let failed: HashSet<&RepoPath> = facts.collection_errors.iter().map(|e| &e.file).collect();
         let whole = |file: &RepoPath| {
             facts
@@ -94,11 +92,12 @@ impl Base {
                 .iter()
                 .any(|s| s.node.as_str() == file.as_str())
         };
-        let died = facts.end.end != End::Finished;
-        let unread = |file: &&RepoPath| {
-            failed.contains(*file)
-                || (died && !collected.contains(*file) && !silenced.contains(*file))
-        };
+        // Collection is told as a whole: a base that told nothing of it died on the way.
+        let untold = facts.end.end != End::Finished
+            && facts.collected.is_empty()
+            && facts.silences.is_empty()
+            && failed.is_empty();
+        let unread = |file: &&RepoPath| untold || failed.contains(*file);
         let mut dark: BTreeSet<RepoPath> =
             files.iter().filter(|file| whole(file)).cloned().collect();
         for file in files.iter().filter(unread) {

@@ -65,12 +65,14 @@ fn report(dir: &VerdictDir, verdict: &SignedVerdict) -> Check {
     };
     let digest = Digest::of(bytes);
     let reports = &verdict.predicate.reports;
-    if digest == reports.delivered {
-        Check::held(Step::Report, NAME, "the one that was delivered")
-    } else if digest == reports.operator {
-        Check::held(Step::Report, NAME, "the operator's")
-    } else {
-        Check::failed(Step::Report, NAME, "not a report that the statements name")
+    let known = [
+        (&reports.full, "the one for CI and maintainers"),
+        (&reports.agent, "the one for agents"),
+        (&reports.operator, "the operator's"),
+    ];
+    match known.into_iter().find(|(known, _)| **known == digest) {
+        Some((_, whose)) => Check::held(Step::Report, NAME, whose),
+        None => Check::failed(Step::Report, NAME, "not a report that the statements name"),
     }
 }
 

@@ -319,6 +319,10 @@ fn the_files_beside_are_held_to_the_statements() {
         failing(&edited("report.json", |b| *b = b"the operator's report".to_vec())),
         None
     );
+    assert_eq!(
+        failing(&edited("report.json", |b| *b = b"the full report".to_vec())),
+        None
+    );
     // The copy of another result, and of another subject.
     let name = "src_score.test-result.sigstore.json";
     let other_head = crate::statement::Scored {

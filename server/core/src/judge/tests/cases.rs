@@ -450,6 +450,29 @@ fn a_file_that_base_cannot_read_is_owed_and_can_be_mended() {
 }
 
 #[test]
+fn a_base_that_dies_is_owed_no_more_than_it_told() {
+    // While it ran: its collection stands, an empty sealed file stays empty.
+    let mut running = trial(base(), seven(&base()));
+    running.base = attempt().collect(EMPTY).collect(THREE).ends(End::Exited);
+    assert_eq!(words(&running.judge()), "PASS PASS PASS");
+    // Before it told anything: every sealed file is owed, by whatever cases it turns out to have.
+    let mut before = trial(base(), seven(&base()));
+    before.base_run = vec![base()];
+    before.base = attempt().ends(End::Exited);
+    let judged = before.judge();
+    assert_eq!(
+        (words(&judged).as_str(), warned(&judged)),
+        ("PASS PASS PASS", vec![Reason::ExtraCase, Reason::ExtraCase])
+    );
+    before.property = seven(&attempt().ends(End::Exited));
+    let judged = before.judge();
+    assert_eq!(
+        (words(&judged).as_str(), summary(&judged, CORE).on_base),
+        ("FAIL PASS PASS", Some(OnBase::Red))
+    );
+}
+
+#[test]
 fn red_on_base_is_named_and_its_repair_is_green() {
     let red = attempt().pass(EMPTY).fail(THREE, ASSERT);
     let mut both = trial(base(), seven(&red));
