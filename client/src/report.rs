@@ -65,31 +65,48 @@ fn case_of<'a>(report: &'a Report, subject: Option<&str>) -> Option<&'a CasePart
         .find(|case| case.node.as_str() == subject)
 }
 
-/// The lines of a traceback that say where: its last frame within a file of the tree, as `path:line: code`.
-fn place(traceback: &str, file: Option<&str>) -> Option<String> {
-    let mut found = None;
+/// One frame of a traceback.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Frame {
+    /// Its file, from the tree's root where it is in the tree.
+    file: String,
+    /// The line.
+    line: String,
+    /// What stands there.
+    code: String,
+}
+
+/// The frames of a traceback, in the runner's short form (`file:12: in name`) or in the interpreter's own.
+fn frames(traceback: &str) -> Vec<Frame> {
+    let mut frames = Vec::new();
     let mut lines = traceback.lines().peekable();
-    while let Some(line) = lines.next() {
-        let Some((path, rest)) = line
-            .trim_start()
-            .strip_prefix("File \"")
-            .and_then(|rest| rest.split_once("\", line "))
-        else {
+    while let Some(text) = lines.next() {
+        let place = match text.trim_start().strip_prefix("File \"") {
+            Some(rest) => rest.split_once("\", line "),
+            None if text.starts_with([' ', 'E', '>']) => None,
+            None => text
+                .split_once(": in ")
+                .and_then(|(place, _)| place.rsplit_once(':')),
+        };
+        let Some((file, rest)) = place else {
             continue;
         };
-        let path = path.strip_prefix("/tree/").unwrap_or(path);
-        if file.is_some_and(|file| file != path) {
+        let line: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        if line.is_empty() {
             continue;
         }
-        let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
         let code = lines
             .peek()
+            .filter(|code| code.starts_with("    "))
             .map(|code| code.trim())
-            .filter(|code| !code.starts_with("File \""))
             .unwrap_or_default();
-        found = Some(format!("{path}:{number}: {code}"));
+        frames.push(Frame {
+            file: file.strip_prefix("/tree/").unwrap_or(file).to_owned(),
+            line,
+            code: code.to_owned(),
+        });
     }
-    found
+    frames
 }
 
 #[cfg(test)]

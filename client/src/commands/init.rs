@@ -24,6 +24,11 @@ pub(super) fn run(args: &cli::Init, console: &mut Console) -> Result<Exit, Failu
         documents.push(json!({"path": path, "result": word}));
     }
     console.json(&json!({"files": documents}));
+    if laid.contains(&(".gitignore", Laid::LeftAlone)) {
+        console.note(
+            "note: /ci_out/ belongs into .gitignore, or verdicts get committed with the next patch",
+        );
+    }
     console.note(
         "next: move the tests that judge into tests/sealed/, run `tribunal manifest --write`,",
     );

@@ -24,7 +24,7 @@ fn an_empty_repository_gets_everything() {
     write(dir.path(), "tests/sealed/test_a.py", "");
     write(dir.path(), "src/app.py", "");
     let laid = lay(&workspace, &[], Ci::Both).unwrap();
-    assert_eq!(laid.len(), 7);
+    assert_eq!(laid.len(), 8);
     assert!(laid.iter().all(|(_, what)| *what == Laid::New));
     let read = |path: &str| fs::read_to_string(dir.path().join(path)).unwrap();
     assert_eq!(

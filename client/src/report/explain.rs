@@ -93,7 +93,8 @@ fn failure_lines(failure: &FailurePart) -> Vec<String> {
         tribunal_core::outcome::When::Teardown => "tear-down",
     };
     let mut lines = vec![format!("    attempt {}, {when}:", failure.attempt)];
-    let said = if failure.traceback.is_empty() {
+    // A traceback ends with what was said; where a report has none, there is a place at most.
+    let said = if super::frames(&failure.traceback).is_empty() {
         format!("{}: {}", failure.kind, failure.message)
     } else {
         failure.traceback.clone()

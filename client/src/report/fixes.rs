@@ -1,9 +1,9 @@
 //! What to fix, for an agent that reads every character: one line a code, one a case, one for the assertion.
 
-use super::{case_of, place};
+use super::{case_of, frames};
 use std::collections::BTreeSet;
 use tribunal_core::judge::Word;
-use tribunal_core::report::{ReasonPart, Report};
+use tribunal_core::report::{CasePart, ReasonPart, Report};
 use tribunal_core::text::shown;
 
 /// Longest single line.
@@ -13,32 +13,93 @@ const LINE: usize = 300;
 #[must_use]
 pub fn fixes(report: &Report, max_chars: usize) -> String {
     let mut text = Bounded::new(max_chars);
-    let mut left_out = 0_usize;
+    let mut left_out = 0;
     for verdict in &report.verdicts {
         match verdict.word {
             Word::Pass | Word::NotRun => continue,
             Word::Fail => {}
         }
         let mut last_code = None;
-        for reason in &verdict.reasons {
+        for group in grouped(report, &verdict.reasons) {
             let mut lines = Vec::new();
-            if last_code != Some(reason.code) {
+            if last_code != Some(group.first.code) {
                 lines.push(format!(
                     "{} {}: {}",
                     verdict.name.file_stem(),
-                    reason.code,
-                    shown(&reason.advice, LINE)
+                    group.first.code,
+                    shown(&group.first.advice, LINE)
                 ));
             }
-            lines.extend(told(report, reason));
+            lines.extend(group.lines());
             if text.push(&lines) {
-                last_code = Some(reason.code);
+                last_code = Some(group.first.code);
             } else {
-                left_out += 1;
+                left_out += 1 + group.alike.len();
             }
         }
     }
     text.end(left_out)
+}
+
+/// Reasons that say the same of several cases of one file.
+struct Group<'a> {
+    first: &'a ReasonPart,
+    file: Option<&'a str>,
+    evidence: Vec<String>,
+    alike: Vec<&'a str>,
+}
+
+impl Group<'_> {
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("- {}", about(self.first))];
+        lines.extend(self.evidence.iter().map(|line| format!("    {line}")));
+        if !self.alike.is_empty() {
+            let prefix = self
+                .file
+                .map(|file| format!("{file}::"))
+                .unwrap_or_default();
+            let mut names = String::new();
+            for (number, node) in self.alike.iter().enumerate() {
+                let name = shown(node.strip_prefix(&prefix).unwrap_or(node), LINE);
+                if names.chars().count() + name.chars().count() > LINE {
+                    names.push_str(&format!("… and {} more", self.alike.len() - number));
+                    break;
+                }
+                names.push_str(if number == 0 { "" } else { ", " });
+                names.push_str(&name);
+            }
+            lines.push(format!("    the same in {names}"));
+        }
+        lines
+    }
+}
+
+/// In the order in which each is met first.
+fn grouped<'a>(report: &'a Report, reasons: &'a [ReasonPart]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for reason in reasons {
+        let case = case_of(report, reason.subject.as_deref());
+        let file = case
+            .and_then(|case| case.file.as_ref())
+            .map(|file| file.as_str());
+        let evidence = evidence(reason, case);
+        let known = groups.iter_mut().find(|group| {
+            let same = |one: &ReasonPart| one.code == reason.code && one.detail == reason.detail;
+            same(group.first) && group.file == file && group.evidence == evidence
+        });
+        match (known, &reason.subject) {
+            (Some(group), Some(subject)) if file.is_some() && !group.evidence.is_empty() => {
+                group.alike.push(subject);
+            }
+            (Some(_) | None, _) => groups.push(Group {
+                first: reason,
+                file,
+                evidence,
+                alike: Vec::new(),
+            }),
+        }
+    }
+    groups
 }
 
 /// One warning a line: its code and what it is about.
@@ -75,28 +136,48 @@ pub(super) fn about(reason: &ReasonPart) -> String {
     }
 }
 
-/// The case or path with what was seen, then the assertion and what it said.
-fn told(report: &Report, reason: &ReasonPart) -> Vec<String> {
-    let mut lines = vec![format!("- {}", about(reason))];
-    let case = case_of(report, reason.subject.as_deref());
+/// Where in the sealed file, where in the product if it ended there, and what was said.
+fn evidence(reason: &ReasonPart, case: Option<&CasePart>) -> Vec<String> {
     let failure = case.and_then(|case| case.failure.as_ref());
-    if let (Some(case), Some(failure)) = (case, failure) {
-        let file = case.file.as_ref().map(|file| file.as_str());
-        let found = place(&failure.traceback, file).or_else(|| place(&failure.traceback, None));
-        if let Some(place) = found {
-            lines.push(format!("    {}", shown(&place, LINE)));
-        }
+    let (Some(case), Some(failure)) = (case, failure) else {
+        return reason.seen.iter().map(|seen| shown(seen, LINE)).collect();
+    };
+    let frames = frames(&failure.traceback);
+    let sealed = case.file.as_ref().map(|file| file.as_str());
+    let in_test = frames
+        .iter()
+        .rev()
+        .find(|frame| Some(frame.file.as_str()) == sealed);
+    let last = frames.last().filter(|last| Some(*last) != in_test);
+    let mut lines: Vec<String> = in_test
+        .into_iter()
+        .chain(last)
+        .map(|frame| {
+            shown(
+                &format!("{}:{}: {}", frame.file, frame.line, frame.code),
+                LINE,
+            )
+        })
+        .collect();
+    // The runner marks what was said with an E; it is more than the message, which an assertion may not have.
+    let mut said: Vec<String> = failure
+        .traceback
+        .lines()
+        .filter_map(|line| line.strip_prefix("E "))
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take(3)
+        .map(|line| shown(line, LINE))
+        .collect();
+    if said.is_empty() {
         let first = failure.message.lines().next().unwrap_or_default();
-        let said = match (failure.kind.as_str(), first) {
-            ("", _) | (_, "") => shown(&failure.kind, LINE),
-            (kind, first) => shown(&format!("{kind}: {first}"), LINE),
+        let text = match (failure.kind.as_str(), first) {
+            ("", text) | (text, "") => text.to_owned(),
+            (kind, first) => format!("{kind}: {first}"),
         };
-        if !said.is_empty() {
-            lines.push(format!("    {said}"));
-        }
-    } else if let Some(seen) = &reason.seen {
-        lines.push(format!("    {}", shown(seen, LINE)));
+        said.extend((!text.is_empty()).then(|| shown(&text, LINE)));
     }
+    lines.extend(said);
     lines
 }
 

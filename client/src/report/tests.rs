@@ -51,18 +51,61 @@ fn red(node: &str, message: &str) -> Value {
     })
 }
 
+/// As the runner writes it.
+const SHORT: &str = "tests/sealed/test_money.py:12: in test_split\n    assert split(10, 3) == [4, 3, 3], text\n           ^^^^^\nE   AssertionError: 4ms\nE   assert [3, 3, 3] == [4, 3, 3]\nE     At index 0 diff: 3 != 4\nE     Full diff:\n";
+
 #[test]
 fn the_case_the_assertion_the_attempt_and_what_to_do() {
-    let report = report(
-        vec![reason("case-failed", CASE, "failed in all 7 attempts")],
-        vec![red(CASE, "10\nmore")],
-    );
+    let mut case = red(CASE, "4ms\nassert …");
+    case["failure"]["traceback"] = SHORT.into();
+    let told = vec![reason("case-failed", CASE, "failed in all 7 attempts")];
     assert_eq!(
-        fixes(&report, 4000),
+        fixes(&report(told, vec![case]), 4000),
+        "src_score case-failed: advice for case-failed\n\
+         - tests/sealed/test_money.py::test_split: failed in all 7 attempts\n    \
+         tests/sealed/test_money.py:12: assert split(10, 3) == [4, 3, 3], text\n    \
+         AssertionError: 4ms\n    \
+         assert [3, 3, 3] == [4, 3, 3]\n    \
+         At index 0 diff: 3 != 4"
+    );
+}
+
+#[test]
+fn where_the_product_raised_is_told_too() {
+    let told = vec![reason("case-failed", CASE, "failed in all 7 attempts")];
+    assert_eq!(
+        fixes(&report(told, vec![red(CASE, "10\nmore")]), 4000),
         "src_score case-failed: advice for case-failed\n\
          - tests/sealed/test_money.py::test_split: failed in all 7 attempts\n    \
          tests/sealed/test_money.py:12: assert split(10, 3) == [4, 3, 3]\n    \
+         src/money.py:3: raise ValueError(n)\n    \
          ValueError: 10"
+    );
+}
+
+#[test]
+fn cases_that_fail_alike_are_told_once() {
+    let node = |n: usize| format!("tests/sealed/test_money.py::test_split[a::{n}]");
+    let reasons = (0..40)
+        .map(|n| {
+            let detail = if n == 1 {
+                "failed; also red on base"
+            } else {
+                "failed"
+            };
+            reason("case-failed", &node(n), detail)
+        })
+        .collect();
+    let cases = (0..40).map(|n| red(&node(n), "10")).collect();
+    let text = fixes(&report(reasons, cases), 4000);
+    assert_eq!(text.matches("\n- ").count(), 2, "{text}");
+    assert!(
+        text.contains("the same in test_split[a::2], test_split[a::3], "),
+        "{text}"
+    );
+    assert!(
+        text.contains("… and ") && text.lines().all(|l| l.chars().count() < 400),
+        "{text}"
     );
 }
 
