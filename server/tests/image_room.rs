@@ -1,0 +1,152 @@
+//! The runner image at work: pins without any environment, the system calls of a sealed room, and an
+//! image with a project's own dependencies. The image is kept between runs in the target folder.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tribunal_server::image::{self, BuildOptions, BuiltImage, ImageError};
+
+const NUMPY: &str = "numpy==2.3.4 \
+    --hash=sha256:fc8a63918b04b8571789688b2780ab2b4a33ab44bfe8ccea36d3eba51228c953 \
+    --hash=sha256:4ee6a571d1e4f0ea6d5f22d6e5fbd6ed1dc2b18542848e1e7301bd190500c9d7\n";
+
+/// A data folder of this test with the cache that all of them share.
+async fn build(data: &Path, requirements: Option<&str>) -> Result<BuiltImage, ImageError> {
+    let mut options = BuildOptions::new(data);
+    options.cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("image-cache");
+    if let Some(text) = requirements {
+        let file = data.join("requirements.txt");
+        std::fs::write(&file, text).unwrap();
+        options.requirements = Some(file);
+    }
+    image::build(&image::connect().await?, &options, &|step| {
+        eprintln!("image: {step}")
+    })
+    .await
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/image")
+        .join(name)
+}
+
+/// Runs a script as PID 1, much as the sandbox would, and reads the JSON that it prints.
+fn run(image: &BuiltImage, arguments: &[&str], name: &str) -> Value {
+    let code = std::fs::read_to_string(script(name)).unwrap();
+    let mut child = Command::new("docker")
+        .args(["run", "--rm", "-i", "--network=none", "--read-only", "--ipc=private", "--cap-drop=ALL"])
+        .args(["--cap-add=SETUID", "--cap-add=SETGID", "--security-opt=no-new-privileges"])
+        .args(["--tmpfs=/tmp", "--tmpfs=/run/tribunal:mode=0711", "--workdir=/"])
+        .args(arguments)
+        .args(["--entrypoint=python3", &image.engine_id, "-B"])
+        // From a file, so that a spawned process can find its main module.
+        .args(["-c", "import sys; open('/tmp/main.py', 'w').write(sys.stdin.read()); sys.argv = ['/tmp/main.py']; \
+                      import runpy; runpy.run_path('/tmp/main.py', run_name='__main__')"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), code.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn children_without_an_environment_are_pinned_and_pid_1_is_not() {
+    let data = tempfile::tempdir().unwrap();
+    let image = build(data.path(), None).await.unwrap();
+    let seen = run(&image, &[], "pinned.py");
+    assert_eq!(seen["pid"], 1);
+    let (real, own) = (
+        seen["real"].as_i64().unwrap(),
+        seen["own"].as_i64().unwrap(),
+    );
+    assert!(
+        (real..real + 120).contains(&own),
+        "PID 1 sees {own}, the time is {real}"
+    );
+    let attempts = seen["attempts"].as_array().unwrap();
+    for attempt in attempts {
+        assert_eq!(attempt["time"], 1_789_171_200);
+        assert_eq!(attempt["date"], "1789171200");
+        assert_eq!(attempt["environment"], "");
+        assert_eq!(attempt["cpus"], "3");
+        assert_eq!(attempt["shell"], "1789171200\nnone");
+        assert_eq!(attempt["slept"], true);
+        let draws = ["drawn", "child", "second child"].map(|name| attempt[name].as_str().unwrap());
+        assert!(
+            draws[0] != draws[1] && draws[1] != draws[2] && draws[0] != draws[2],
+            "{draws:?}"
+        );
+    }
+    // Two attempts under the same pins are the same, whatever was forked before; other pins are not.
+    assert_eq!(attempts[0], attempts[1]);
+    assert_ne!(attempts[1]["drawn"], attempts[2]["drawn"]);
+    assert_ne!(attempts[1]["child"], attempts[2]["child"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sealed_room_runs_tests_and_numpy_and_refuses_what_no_test_needs() {
+    let data = tempfile::tempdir().unwrap();
+    let image = build(data.path(), Some(NUMPY)).await.unwrap();
+    assert_eq!(image.deps.len(), 1);
+    assert_ne!(image.tag, image::DEFAULT_TAG);
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sandbox/seccomp.json");
+    let seccomp = format!("--security-opt=seccomp={}", profile.display());
+    let seen = run(&image, &[&seccomp, "--user=4242:4242"], "sealed.py");
+    for (name, answer) in seen["denied"].as_object().unwrap() {
+        // The C library takes this answer, and no other, for "use the older call".
+        let expected = if name == "clone3" { "ENOSYS" } else { "EPERM" };
+        assert_eq!(answer, expected, "{name}");
+    }
+    assert_eq!(
+        seen["allowed"],
+        json!({
+            "threads": 10, "lock": true, "processes": 3, "spawned": 3, "asyncio": 0, "files": "x", "sockets": "x",
+            "signals": "returned", "sqlite": [1], "epoll": [], "sleep": null, "numpy": [3, 11.0], "pytest": 0,
+        })
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requirements_that_do_not_fit_are_refused_in_words() {
+    let data = tempfile::tempdir().unwrap();
+    let hash = "--hash=sha256:95fdacbc0aef1fddf3ddb0ea4c3ed5c94d7ea4a5a2a2b1b9ac5d2e3e5e1f0c9d";
+    for (text, words) in [
+        (
+            "numpy==2.3.4\n".to_owned(),
+            "requirements.txt:1: numpy==2.3.4 has no hash",
+        ),
+        (
+            format!("numpy==2.3.4 {hash}\n"),
+            "pip could not fetch the packages",
+        ),
+    ] {
+        let error = build(data.path(), Some(&text))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    // pytest needs pluggy and others, which this file does not list.
+    let runner = include_str!("../../images/python/requirements.txt");
+    let alone = runner
+        .split("pytest==")
+        .nth(1)
+        .unwrap()
+        .split("sortedcontainers")
+        .next()
+        .unwrap();
+    let error = build(data.path(), Some(&format!("pytest=={alone}")))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("pytest requires pluggy"), "{error}");
+    assert_eq!(image::list(data.path()).unwrap(), []);
+}
