@@ -24,7 +24,7 @@ pub mod request;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]
-mod samples;
+mod signed_sample;
 pub mod sshsig;
 pub mod statement;
 pub mod text;

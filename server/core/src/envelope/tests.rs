@@ -6,7 +6,7 @@ use super::*;
 use crate::judge::Judged;
 use crate::keys::{KeyRecord, KeyRing, NAMESPACE, PRINCIPAL};
 use crate::reason::Reason;
-use crate::samples::{GATE, PASSES, UNTIL, public, scored, sealed, signing, statements};
+use crate::signed_sample::{GATE, PASSES, UNTIL, public, scored, sealed, signing, statements};
 use ed25519_dalek::Signer as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -8,7 +8,7 @@
 
 use super::*;
 use crate::keys::{KeyRecord, KeyRing};
-use crate::samples::{ISSUED, PASSES, UNTIL, commit, dir, hex40, public, scored};
+use crate::signed_sample::{ISSUED, PASSES, UNTIL, commit, dir, hex40, public, scored};
 use crate::statement::Scored;
 use crate::verify::{VerdictDir, verify};
 

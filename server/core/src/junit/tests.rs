@@ -5,7 +5,7 @@
 use super::*;
 use crate::judge::{FailureText, Origin, Word};
 use crate::outcome::{ExceptionText, Signature, When};
-use crate::samples::{GATE, UNTIL};
+use crate::signed_sample::{GATE, UNTIL};
 use proptest::prelude::*;
 
 fn case(name: &str, class: Class, code: Option<Reason>, outcomes: Vec<Outcome>) -> CaseSummary {

@@ -8,7 +8,7 @@ use crate::git::{Change, GitPath};
 use crate::judge::{About, CaseSummary, FailureText, Ground, Judged};
 use crate::outcome::{AttemptEnd, AttemptFacts, ExceptionText, Outcome, Signature};
 use crate::policy::PinPolicy;
-use crate::samples::{GATE, UNTIL, scored};
+use crate::signed_sample::{GATE, UNTIL, scored};
 
 const SECRET: &str = "expected 42";
 

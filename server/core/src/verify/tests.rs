@@ -5,7 +5,7 @@
 use super::*;
 use crate::keys::KeyRecord;
 use crate::reason::Reason;
-use crate::samples::{ISSUED, PASSES, dir, public, scored};
+use crate::signed_sample::{ISSUED, PASSES, dir, public, scored};
 use std::sync::OnceLock;
 
 fn ring(seed: u8) -> KeyRing {
@@ -326,7 +326,7 @@ fn the_files_beside_are_held_to_the_statements() {
     // The copy of another result, and of another subject.
     let name = "src_score.test-result.sigstore.json";
     let other_head = crate::statement::Scored {
-        head: crate::samples::commit('d'),
+        head: crate::signed_sample::commit('d'),
         ..scored()
     };
     for mut other in [
