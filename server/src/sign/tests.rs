@@ -2,10 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use super::{FileSigner, KeyFileError, MemorySigner, Signer};
+use super::{FileSigner, KeyFileError, MemorySigner, Signer, SignerError, sign};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
-use tribunal_core::keys::Valid;
+use tribunal_core::classify::{Patch, classify};
+use tribunal_core::git::{Change, Commit, Entry, GitPath, Mode, Relation, ResolvedCommits};
+use tribunal_core::id::{Digest, UnixTime};
+use tribunal_core::judge::judge_decided;
+use tribunal_core::keys::{PublicKey, Valid};
+use tribunal_core::plan::{Course, OracleFacts};
+use tribunal_core::policy::Policy;
+use tribunal_core::reason::{Aborted, AbortedCode};
+use tribunal_core::request::Role;
+use tribunal_core::statement::{Reports, Scored, Scorer, Statements};
 
 /// What every signer holds to.
 fn conforms(signer: &dyn Signer) {
@@ -117,5 +126,120 @@ fn openssl_reads_the_key_file_and_names_the_same_public_half() {
     assert_eq!(
         String::from_utf8(out.stdout).unwrap(),
         made.public().to_pem()
+    );
+}
+
+/// A signer that fails at its n-th signature, or signs with another key than it names.
+struct Broken {
+    named: MemorySigner,
+    used: MemorySigner,
+    left: std::sync::Mutex<u32>,
+}
+
+impl Signer for Broken {
+    fn public(&self) -> &PublicKey {
+        self.named.public()
+    }
+    fn sign(&self, message: &[u8]) -> Result<[u8; 64], SignerError> {
+        let mut left = self.left.lock().unwrap();
+        *left = left
+            .checked_sub(1)
+            .ok_or_else(|| SignerError("the token was pulled out".into()))?;
+        self.used.sign(message)
+    }
+}
+
+/// The statements of a patch that is decided without a run.
+fn statements() -> Statements {
+    let commit = |digit: &str| Commit {
+        id: digit.repeat(40).parse().unwrap(),
+        tree: "7".repeat(40).parse().unwrap(),
+        sha256: Digest::of(digit.as_bytes()),
+    };
+    let base = commit("b");
+    let path = GitPath::from("ci/flake_leases.json");
+    let entry = |digit: &str| Entry {
+        mode: Mode::File,
+        id: digit.repeat(40).parse().unwrap(),
+    };
+    let patch = Patch {
+        commits: ResolvedCommits {
+            repository: "demo".parse().unwrap(),
+            protected_ref: "refs/heads/main".into(),
+            head: commit("a"),
+            base_tip: base.id.clone(),
+            merge_bases: vec![base.id.clone()],
+            base,
+            relation: Relation::Contains,
+        },
+        changes: vec![Change {
+            path: path.clone(),
+            base: Some(entry("1")),
+            head: Some(entry("2")),
+            contents: None,
+        }],
+        base_paths: vec![path],
+    };
+    let Course::Barred(barred) =
+        Course::of(classify(patch, Policy::default(), Role::Agent).unwrap())
+    else {
+        unreachable!("an agent's lease edit is barred");
+    };
+    let decided = barred.decide(OracleFacts {
+        tree: "7".repeat(40).parse().unwrap(),
+        manifest: None,
+        leases: None,
+        ledger: None,
+        sealed_paths: vec![],
+        lfs_pointers: vec![],
+        oracle_digest: Digest::of(b"oracle"),
+    });
+    let judged = judge_decided(&decided, UnixTime(1_796_083_200));
+    let scorer = Scorer {
+        id: "here".into(),
+        version: "0".into(),
+    };
+    let scored = Scored::of(
+        "0".repeat(32).parse().unwrap(),
+        scorer,
+        decided.patch(),
+        None,
+    );
+    let reports = Reports {
+        operator: Digest::of(b"o"),
+        full: Digest::of(b"f"),
+        agent: Digest::of(b"a"),
+    };
+    Statements::of(&judged, &scored, &reports, UnixTime(1_796_083_201)).unwrap()
+}
+
+#[test]
+fn a_score_is_signed_whole_or_not_at_all() {
+    let key = |seed: u8| MemorySigner::from_secret(&[seed; 32]).unwrap();
+    let envelopes = sign(statements(), &key(7)).unwrap();
+    assert_eq!(
+        (envelopes.files().len(), envelopes.key()),
+        (12, key(7).public().id())
+    );
+    for left in 0..6 {
+        let broken = Broken {
+            named: key(7),
+            used: key(7),
+            left: left.into(),
+        };
+        let aborted = Aborted::from(sign(statements(), &broken).unwrap_err());
+        assert_eq!(aborted.code, AbortedCode::Internal);
+        assert!(aborted.message.contains("failed to sign"), "{aborted}");
+    }
+    let lying = Broken {
+        named: key(7),
+        used: key(8),
+        left: 99.into(),
+    };
+    assert!(
+        sign(statements(), &lying)
+            .unwrap_err()
+            .to_string()
+            .contains("does not verify")
     );
 }
