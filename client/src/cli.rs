@@ -244,7 +244,7 @@ pub struct LeaseNew {
     /// Why the case may be silent
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
-    /// The failure that it covers, as in "AssertionError: first line of the message"
+    /// The failure that it covers, as in "AssertionError: first line of the message" [default: how the case fails now]
     #[arg(long, value_name = "TEXT")]
     pub signature: Option<String>,
     /// The commit whose case is leased, full id [default: the protected tip]

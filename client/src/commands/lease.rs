@@ -47,7 +47,10 @@ pub(super) async fn run(
     let entry = Entry {
         qualname: name_for(&args.node, case, &cases),
         bytecode_hash: case.bytecode_digest.clone(),
-        failure_signature: args.signature.clone().unwrap_or_default(),
+        failure_signature: args
+            .signature
+            .clone()
+            .unwrap_or_else(|| case.failure_signature.clone()),
         expires_at,
         owner: args.owner.clone(),
         reason: args.reason.clone(),
@@ -61,7 +64,7 @@ pub(super) async fn run(
         .map_err(|e| Failure::usage(format!("add a lease to {path}"), e, "mend what is named"))?;
     if entry.failure_signature.is_empty() {
         console.warn(
-            "without --signature \"Type: first line of the failure\" the lease covers nothing yet (lease-signature-missing)",
+            "the case passes when it is run, so its failure is not known: without --signature \"Type: first line of the failure\" the lease covers nothing (lease-signature-missing)",
         );
     }
     let result = match (args.dry_run, placed) {
@@ -228,6 +231,7 @@ mod tests {
             bytecode_digest: "v2:cp313:x".to_owned(),
             short_digest: String::new(),
             marks: Vec::new(),
+            failure_signature: String::new(),
         }
     }
 

@@ -410,6 +410,7 @@ impl RepositoryService for Service {
                 bytecode_digest: format!("v2:cp313:{}", page.to_string().repeat(64)),
                 short_digest: String::new(),
                 marks: Vec::new(),
+                failure_signature: String::new(),
             }],
             next_page_token: if page == 0 {
                 "more".to_owned()

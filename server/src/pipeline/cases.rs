@@ -7,6 +7,7 @@ use crate::sandbox::FunctionDigest;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{CommitId, NodeId, RepoName, RepoPath, ScoreId};
+use tribunal_core::outcome::Signature;
 use tribunal_core::plan::Plan;
 use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
 use tribunal_core::request::{Caller, RawScoreRequest};
@@ -35,6 +36,8 @@ pub struct SealedCase {
     pub digest: Option<FunctionDigest>,
     /// Names of the marks it carries.
     pub marks: Vec<String>,
+    /// How it fails when its silence is taken off; `None` where it is not silenced, or passes.
+    pub signature: Option<Signature>,
 }
 
 /// Collect a commit's sealed files, on base's own src. `None` is the protected tip.
@@ -104,7 +107,9 @@ pub async fn cases(
         progress: &progress,
         cancel: &cancel,
     };
-    let base = run.ground().await?.base;
+    let ground = run.ground().await?;
+    let signatures = run.signatures(&ground).await?;
+    let base = ground.base;
     let digest_of = |file: &RepoPath, name: &str| {
         let mut all = base.digests.iter();
         all.find(|d| d.file == *file && d.qualname == name).cloned()
@@ -114,6 +119,10 @@ pub async fn cases(
         qualname: format!("{}.{}", stem(&case.file), case.qualname),
         digest: digest_of(&case.file, &case.qualname),
         marks: case.marks.clone(),
+        signature: signatures
+            .iter()
+            .find(|(node, _)| *node == case.node)
+            .map(|(_, signature)| signature.clone()),
         file: case.file.clone(),
     });
     let errors = base.attempt.collection_errors.iter();

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{Digest, NodeId, ScoreId, UnixTime};
 use tribunal_core::judge;
 use tribunal_core::lease::Functions;
-use tribunal_core::outcome::{AttemptFacts, Lane};
+use tribunal_core::outcome::{AttemptFacts, CaseRecord, Lane, Phase, Signature, fold};
 use tribunal_core::plan::RunPlan;
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::report;
@@ -154,6 +154,36 @@ impl Run<'_> {
         })
         .await?;
         Ok(base)
+    }
+
+    /// What base's silenced cases say once they are made to speak: the failure that a lease has to name.
+    pub(super) async fn signatures(
+        &self,
+        ground: &Ground,
+    ) -> Result<Vec<(NodeId, Signature)>, Aborted> {
+        let silent = |record: &&CaseRecord| {
+            let phases: Vec<&Phase> = record.phases.iter().collect();
+            fold(&phases, ground.base.attempt.end.end).is_silent()
+        };
+        let cases = ground.base.attempt.cases.iter().filter(silent);
+        let cases: Vec<NodeId> = cases.map(|record| record.node.clone()).collect();
+        if cases.is_empty() {
+            return Ok(Vec::new());
+        }
+        let src = self.overlay.base_src_tar().map_err(Aborted::from)?;
+        let mut order = base_run(self.order(&ground.image, &ground.tree, src));
+        for attempt in &mut order.attempts {
+            attempt.silence = SilenceMode::Unsilenced;
+            attempt.only = Some(cases.clone());
+        }
+        order.digests.clear();
+        let facts = self.run(order, None).await?;
+        let spoke = |record: &CaseRecord| {
+            let failure = record.phases.iter().find_map(|p| p.exception.as_ref())?;
+            Some((record.node.clone(), Signature::of(failure)))
+        };
+        let records = facts.attempts.iter().flat_map(|attempt| &attempt.cases);
+        Ok(records.filter_map(spoke).collect())
     }
 
     /// Everything that could change what base collects or does.

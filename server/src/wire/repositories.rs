@@ -179,5 +179,9 @@ fn case(case: SealedCase) -> v1::SealedCase {
         bytecode_digest,
         short_digest,
         marks: case.marks,
+        failure_signature: case
+            .signature
+            .map(|s| shown(s.as_str(), 500))
+            .unwrap_or_default(),
     }
 }
