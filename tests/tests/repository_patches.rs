@@ -1,6 +1,10 @@
 //! What a patch changes, what it is compared with, and what would merge: against definitions written out here.
 
-#![expect(clippy::panic, reason = "a test fails loudly, where it stands")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails loudly, where it stands"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -10,7 +14,9 @@ use tribunal_core::plan::Plan;
 use tribunal_core::request::Role;
 use tribunal_server::repository::diff::DiffLimits;
 use tribunal_server::repository::resolve::{Resolved, resolve};
-use tribunal_server::repository::{Repository, RepositoryError};
+use tribunal_server::repository::{
+    GitRepository, Protocol, Repository, RepositoryError, RepositorySettings,
+};
 use tribunal_tests::repo::Leaf;
 use tribunal_tests::scored::Outcome;
 use tribunal_tests::world::{code, id};
@@ -41,9 +47,9 @@ fn resolved(world: &World, head: &str, base: Option<&str>) -> Result<Resolved, R
 fn changed(world: &World, repo: &Repo, base: &str, head: &str) -> Vec<Change> {
     world.publish(repo, base);
     world.send("a", &repo.bundle(head, &[])).unwrap_or_default();
-    let resolved = resolved(world, head, None).unwrap_or_else(|e| panic!("{e}"));
+    let resolved = resolved(world, head, None).unwrap();
     let patch = resolved.patch(&DiffLimits::default());
-    patch.unwrap_or_else(|e| panic!("{e}")).changes
+    patch.unwrap().changes
 }
 
 fn shown(changes: &[Change]) -> Vec<String> {
@@ -238,14 +244,14 @@ fn a_base_is_of_the_protected_history_and_of_no_other() {
             .send("a", &repo.bundle(&next, &[&second]))
             .unwrap_or_default();
 
-        let fine = resolved(&world, &next, None).unwrap_or_else(|e| panic!("{e}"));
+        let fine = resolved(&world, &next, None).unwrap();
         let commits = fine.commits();
         assert_eq!(commits.base.id, id(&second));
         assert_eq!(commits.base_tip, id(&second));
         assert_eq!(commits.merge_bases, vec![id(&second)]);
         assert_eq!(commits.relation, Relation::Contains);
         assert_eq!(commits.protected_ref, "refs/heads/main");
-        let stale = resolved(&world, &next, Some(&first)).unwrap_or_else(|e| panic!("{e}"));
+        let stale = resolved(&world, &next, Some(&first)).unwrap();
         assert_eq!(stale.commits().base.id, id(&first));
         assert_eq!(stale.commits().base_tip, id(&second));
 
@@ -279,11 +285,11 @@ fn a_base_is_of_the_protected_history_and_of_no_other() {
             code(resolved(&world, &next, Some(&second))),
             "base-not-protected"
         );
-        let behind = resolved(&world, &next, None).unwrap_or_else(|e| panic!("{e}"));
+        let behind = resolved(&world, &next, None).unwrap();
         assert_eq!(behind.commits().relation, Relation::Behind);
         assert_eq!(behind.commits().merge_bases, vec![id(&first)]);
         // A commit without any patch is scored like any other.
-        let none = resolved(&world, &forced, None).unwrap_or_else(|e| panic!("{e}"));
+        let none = resolved(&world, &forced, None).unwrap();
         let patch = none.patch(&DiffLimits::default());
         assert!(patch.is_ok_and(|patch| patch.changes.is_empty()));
     }
@@ -537,6 +543,85 @@ fn a_bomb_of_empty_directories_is_refused() {
 }
 
 #[test]
+fn a_remote_that_says_nothing_is_given_up() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let data = tempfile::tempdir().unwrap();
+    let mut settings = RepositorySettings::new(data.path());
+    settings.protocols = vec![Protocol::Git];
+    settings.fetch_timeout = Duration::from_millis(300);
+    let room = GitRepository::open(settings).unwrap();
+    let begun = Instant::now();
+    let added = room.add(
+        &"x".parse().unwrap(),
+        &format!("git://127.0.0.1:{port}/x"),
+        "main",
+    );
+    assert!(
+        matches!(&added, Err(RepositoryError::Aborted(a)) if a.message.contains("no answer")),
+        "{added:?}"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn locks_of_a_killed_git_do_not_stop_the_mirror_for_ever() {
+    let world = World::on_disk();
+    let repo = Repo::small();
+    world.publish(&repo, &repo.head());
+    let lock = world
+        .disk()
+        .1
+        .join("repos/product.git/refs/heads/main.lock");
+    std::fs::write(&lock, "").unwrap();
+    let old = std::time::SystemTime::now() - Duration::from_secs(3600);
+    let times = std::fs::FileTimes::new().set_modified(old);
+    std::fs::File::open(&lock)
+        .unwrap()
+        .set_times(times)
+        .unwrap();
+    repo.write("src/calc.py", "x = 1\n");
+    let next = repo.commit("next");
+    world.publish(&repo, &next);
+    assert_eq!(world.tip(), next);
+}
+
+#[test]
+fn many_fetches_do_not_pile_up() {
+    let world = World::on_disk();
+    let (room, data) = world.disk();
+    let repo = Repo::small();
+    let first = repo.head();
+    for n in 0..60 {
+        repo.git(&["checkout", "-q", "--detach", &first]);
+        repo.write("src/calc.py", format!("x = {n}\n"));
+        let tip = repo.commit("tip");
+        world.publish(&repo, &tip);
+        assert_eq!(world.tip(), tip);
+        if n == 0 {
+            // What a force push leaves behind may be what an upload builds on.
+            world.send("a", &repo.bundle(&tip, &[&first])).unwrap();
+        }
+    }
+    let last = world.tip();
+    let packs = || {
+        let pack = data.join("repos/product.git/objects/pack");
+        let files = std::fs::read_dir(pack).unwrap().flatten();
+        files
+            .filter(|f| f.path().extension().is_some_and(|e| e == "pack"))
+            .count()
+    };
+    assert!(packs() > 50);
+    room.sync(&world.name).unwrap();
+    assert!(packs() < 50, "{}", packs());
+    let objects = world.open("a");
+    for n in repo.git(&["rev-list", "--all", "--reflog"]).lines() {
+        assert!(objects.commit(&id(n)).is_ok(), "{n}");
+    }
+    assert_eq!(world.tip(), last);
+}
+
+#[test]
 fn a_remote_that_is_gone_is_our_trouble_and_comes_back() {
     let world = World::on_disk();
     let (room, _) = world.disk();
@@ -564,7 +649,7 @@ fn a_remote_that_is_gone_is_our_trouble_and_comes_back() {
     assert!(room.add(name, &path, "main").is_ok());
     assert_eq!(code(room.add(name, &path, "main")), "invalid-argument");
     let away = folder.with_extension("away");
-    std::fs::rename(&folder, &away).unwrap_or_default();
+    std::fs::rename(&folder, &away).unwrap();
     let gone = room.refresh(name);
     assert!(
         matches!(&gone, Err(RepositoryError::Aborted(a)) if a.message.contains("unreachable")),
@@ -572,7 +657,7 @@ fn a_remote_that_is_gone_is_our_trouble_and_comes_back() {
     );
     // The remote's address stays the operator's.
     assert!(!format!("{gone:?}").contains(&path));
-    std::fs::rename(&away, &folder).unwrap_or_default();
+    std::fs::rename(&away, &folder).unwrap();
     assert!(room.refresh(name).is_ok());
     assert!(room.remove(name).is_ok());
     assert_eq!(code(room.refresh(name)), "unknown-repository");

@@ -18,6 +18,7 @@ fn tight() -> UploadLimits {
         objects: 50_000,
         seconds: 20,
         memory: 256 << 20,
+        kept_bytes: 64 << 20,
     }
 }
 
@@ -297,6 +298,79 @@ fn a_history_that_stays_is_kept_with_what_it_builds_on() {
     // A long age is no reason to panic.
     assert_eq!(room.gc(Duration::MAX).unwrap().uploads, 0);
     assert_eq!(room.gc(Duration::ZERO).unwrap().uploads, 2);
+}
+
+#[test]
+fn one_token_keeps_so_much_and_no_more() {
+    let (world, repo, base, _) = begun();
+    let limits = UploadLimits {
+        kept_bytes: 1,
+        ..tight()
+    };
+    repo.write("src/a", "a\n");
+    let first = repo.commit("first");
+    let bytes = repo.bundle(&first, &[&base]);
+    assert!(world.send_from("a", &mut &bytes[..], &limits).is_ok());
+    repo.write("src/a", "b\n");
+    let second = repo.commit("second");
+    let bytes = repo.bundle(&second, &[&base]);
+    assert_eq!(
+        code(world.send_from("a", &mut &bytes[..], &limits)),
+        "quota"
+    );
+    assert!(world.send_from("b", &mut &bytes[..], &limits).is_ok());
+    assert_eq!(world.disk().0.gc(Duration::ZERO).unwrap().uploads, 2);
+    assert!(world.send_from("a", &mut &bytes[..], &limits).is_ok());
+}
+
+/// Everything at once: uploads, views, merges, and a branch that moves under them.
+#[test]
+fn many_at_once_do_not_meet() {
+    let (world, repo, base, before) = begun();
+    let mut work = Vec::new();
+    for n in 0..8 {
+        repo.git(&["checkout", "-q", "--detach", &base]);
+        repo.write(&format!("src/mine_{n}"), format!("{n}\n"));
+        let head = repo.commit("head");
+        work.push((format!("{n}"), head.clone(), repo.bundle(&head, &[&base])));
+    }
+    let mut tips = Vec::new();
+    repo.git(&["checkout", "-q", "--detach", &base]);
+    for n in 0..4 {
+        repo.write("src/calc.py", format!("x = {n}\n"));
+        tips.push(repo.commit("tip"));
+    }
+    std::thread::scope(|scope| {
+        for (token, head, bundle) in &work {
+            let world = &world;
+            let base = &base;
+            scope.spawn(move || {
+                for _ in 0..3 {
+                    world.send(token, bundle).unwrap();
+                    let tip = world.tip();
+                    let objects = world.open(token);
+                    let merged = objects.merge(&id(&tip), &id(head)).unwrap();
+                    assert!(merged.conflicts.is_empty());
+                    assert!(objects.tree(&merged.tree).is_ok());
+                    assert_eq!(
+                        objects.merge_bases(&id(&tip), &id(head)).unwrap(),
+                        [id(base)]
+                    );
+                }
+            });
+        }
+        for tip in &tips {
+            world.publish(&repo, tip);
+        }
+    });
+    assert_eq!(world.tip(), tips[3]);
+    world.disk().0.gc(Duration::ZERO).unwrap();
+    let left = files(&world.disk().1.join("scratch"));
+    assert!(
+        left.iter()
+            .all(|file| before.contains(file) || file.ends_with("/.gate")),
+        "{left:?}"
+    );
 }
 
 #[test]

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tribunal_core::id::{CommitId, RepoName, TokenId};
 use tribunal_core::reason::RefusedCode::{
-    BadObject, InvalidArgument, MissingPrerequisite, NotACommit, TooLarge, UploadIncomplete,
+    BadObject, InvalidArgument, MissingPrerequisite, NotACommit, Quota, TooLarge, UploadIncomplete,
 };
 
-/// No honest packer makes longer chains of differences; reading the end of a long one costs all of it, every time.
-const CHAIN: u32 = 300;
+/// Git makes chains of 50 differences at most; reading the end of a long one costs all of it, every time.
+const CHAIN: u32 = 100;
 /// What `--fix-thin` may add to the pack that came: copies of the mirror's objects that differences build on.
 const BORROWED_BYTES: u64 = 256 << 20;
 
@@ -50,6 +50,7 @@ pub(super) fn ingest(
         .filter(|path| path.is_dir())
         .into_iter()
         .collect();
+    check_kept(&kept, limits)?;
     let borrowed = [&[mirror.objects()], own.as_slice()].concat();
     let quarantine = Quarantine::new(room.new_scratch("quarantine")?, &borrowed)?;
     let upload = Upload {
@@ -241,6 +242,21 @@ fn check_head(
         ));
     }
     Ok(())
+}
+
+/// What one token keeps is bounded: uploads go only when they are old.
+fn check_kept(kept: &Path, limits: &UploadLimits) -> Result<(), RepositoryError> {
+    let mut bytes = 0;
+    for file in files_in(&kept.join("pack"))? {
+        bytes += file.metadata().map_or(0, |data| data.len());
+    }
+    if bytes < limits.kept_bytes {
+        return Ok(());
+    }
+    Err(refused(
+        Quota,
+        format!("the uploads of this token have {bytes} bytes already; they go when they are old"),
+    ))
 }
 
 fn over_limit(limits: &UploadLimits) -> RepositoryError {

@@ -170,6 +170,7 @@ impl Mirror<'_> {
                 .map_err(|error| disk("lock a mirror", &error))?;
             // Another score may have fetched it while this one waited.
             if self.tip()?.as_ref() != Some(&there) {
+                self.clear_stale_locks();
                 self.fetch()?;
             }
             drop(lock);
@@ -259,6 +260,25 @@ impl Mirror<'_> {
             .arg(format!("+{branch}:{branch}"))
             .run()?;
         self.check(&fetched)
+    }
+
+    /// A git that was killed leaves its locks, and every later fetch would stumble over them. Ours is the only one that
+    /// fetches here; one that a killed server left running has ended by the time these are removed.
+    fn clear_stale_locks(&self) {
+        let old = 2 * self.settings.fetch_timeout;
+        for name in [
+            &self.registration.branch,
+            "packed-refs",
+            "shallow",
+            "config",
+        ] {
+            let lock = self.directory.join(format!("{name}.lock"));
+            let age = lock.metadata().and_then(|data| data.modified());
+            let age = age.ok().and_then(|time| time.elapsed().ok());
+            if age.is_some_and(|age| age > old) && fs::remove_file(&lock).is_ok() {
+                tracing::warn!(lock = %lock.display(), "removed a lock that a killed git left");
+            }
+        }
     }
 
     /// A command that may use the network, as far as the operator allows.

@@ -97,6 +97,8 @@ pub struct UploadLimits {
     pub seconds: u64,
     /// Bytes of address space for the indexer.
     pub memory: u64,
+    /// Bytes on disk that one token's uploads of one repository may come to.
+    pub kept_bytes: u64,
 }
 
 impl Default for UploadLimits {
@@ -107,6 +109,7 @@ impl Default for UploadLimits {
             objects: 250_000,
             seconds: 120,
             memory: 1 << 30,
+            kept_bytes: 8 << 30,
         }
     }
 }
