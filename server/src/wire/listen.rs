@@ -35,7 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub enum ListenError {
     /// Plain text beyond this machine.
     #[error(
-        "listen on {0} without TLS: tokens would cross the network in the clear. Give tls.certificate and tls.key, or listen on 127.0.0.1"
+        "listen on {0} without TLS: tokens would cross the network in the clear. Give listen.certificate and listen.key, or listen on 127.0.0.1"
     )]
     PlainText(SocketAddr),
     /// The address.
