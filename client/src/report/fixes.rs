@@ -31,7 +31,8 @@ pub fn fixes(report: &Report, max_chars: usize) -> String {
                 ));
             }
             lines.extend(group.lines());
-            if text.push(&lines) {
+            // Of the first there is always something: a bound that is too small for it cuts it short.
+            if text.push(&lines) || (text.is_empty() && text.push_some(&lines)) {
                 last_code = Some(group.first.code);
             } else {
                 left_out += 1 + group.alike.len();
@@ -212,6 +213,19 @@ impl Bounded {
         }
         self.used += length;
         true
+    }
+
+    /// As many of these lines as have room: whether any had.
+    fn push_some(&mut self, lines: &[String]) -> bool {
+        let pushed = lines
+            .iter()
+            .take_while(|line| self.push(std::slice::from_ref(line)))
+            .count();
+        pushed > 0
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.is_empty()
     }
 
     fn end(mut self, left_out: usize) -> String {

@@ -128,6 +128,11 @@ fn advice_stands_once_a_code_and_the_bound_is_never_passed() {
         let text = fixes(&report, max);
         assert!(text.chars().count() <= max, "{max}: {text}");
     }
+    let little = fixes(&report, 170);
+    assert!(
+        little.starts_with("src_score case-failed: advice for case-failed\n- tests/sealed/"),
+        "{little}"
+    );
     assert!(fixes(&report, 500).ends_with("more: `tribunal explain` shows them"));
 }
 
