@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tribunal_core::id::Digest;
 use tribunal_core::reason::Aborted;
 
@@ -44,29 +45,59 @@ impl MarksInMemory {
     }
 }
 
-/// One writer per digest at a time: those who come later wait and find it done.
+/// Who is at a tree: one that writes or removes it, or any number that are about to use it.
+///
+/// A tree that a room is about to mount must not be swept from under it: the engine would mount an empty new one.
 #[derive(Debug, Default)]
-pub(crate) struct OnePerDigest {
-    locks: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
+pub(crate) struct PerDigest {
+    locks: Mutex<HashMap<Digest, Arc<RwLock<()>>>>,
 }
 
-impl OnePerDigest {
-    /// Wait for this digest's turn.
-    pub(crate) async fn lock(&self, digest: &Digest) -> tokio::sync::OwnedMutexGuard<()> {
-        let lock = {
-            let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-            // Whoever holds or awaits a lock holds a second reference to it.
-            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
-            Arc::clone(locks.entry(digest.clone()).or_default())
-        };
-        lock.lock_owned().await
+impl PerDigest {
+    /// Wait until nobody else is at this tree. Those who want to write it and come later wait, and find it done.
+    pub(crate) async fn write(&self, digest: &Digest) -> OwnedRwLockWriteGuard<()> {
+        self.of(digest).write_owned().await
     }
 
-    /// Whether somebody is at this digest right now.
-    pub(crate) fn is_busy(&self, digest: &Digest) -> bool {
-        let locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        locks
-            .get(digest)
-            .is_some_and(|lock| Arc::strong_count(lock) > 1)
+    /// Wait until nobody writes or removes this tree.
+    pub(crate) async fn read(&self, digest: &Digest) -> OwnedRwLockReadGuard<()> {
+        self.of(digest).read_owned().await
+    }
+
+    /// The tree to oneself, if nobody is at it.
+    pub(crate) fn try_write(&self, digest: &Digest) -> Option<OwnedRwLockWriteGuard<()>> {
+        self.of(digest).try_write_owned().ok()
+    }
+
+    fn of(&self, digest: &Digest) -> Arc<RwLock<()>> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever holds or awaits a lock holds a second reference to it.
+        locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        Arc::clone(locks.entry(digest.clone()).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+    use futures::FutureExt;
+
+    #[tokio::test]
+    async fn a_tree_in_use_is_not_written_and_others_are() {
+        let trees = PerDigest::default();
+        let (one, other) = (Digest::of(b"one"), Digest::of(b"other"));
+        let using = trees.read(&one).await;
+        let also = trees.read(&one).now_or_never().unwrap();
+        assert!(trees.try_write(&one).is_none());
+        assert!(trees.write(&one).now_or_never().is_none());
+        assert!(trees.try_write(&other).is_some());
+        drop((using, also));
+        let writing = trees.try_write(&one).unwrap();
+        assert!(trees.read(&one).now_or_never().is_none());
+        drop(writing);
+        // Locks that nobody holds are not kept.
+        drop(trees.read(&other).await);
+        assert_eq!(trees.locks.lock().unwrap().len(), 1);
     }
 }

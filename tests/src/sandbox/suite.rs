@@ -584,8 +584,11 @@ pub async fn sweep(subject: Shared) {
     assert_eq!(code(running.await.unwrap()), AbortedCode::Cancelled);
     assert_eq!(sandbox.sweep(Some(&[])).await.unwrap().trees, 1);
     assert_eq!(subject.trees().await.unwrap(), 0);
+    // A swept tree is not run in: an empty one would be blamed on the candidate.
+    assert_eq!(code(run(&subject, other).await), AbortedCode::Internal);
+    assert_eq!(subject.trees().await.unwrap(), 0);
+    assert_eq!(subject.rooms().await.unwrap(), 0);
     // What was swept is written again when it is wanted again.
-    drop(other);
     let facts = facts(&subject, &Order::of(&subject, &["test_src.py"])).await;
     assert_eq!(told(&facts.attempts[0]), ["test_answer: passed"]);
 }

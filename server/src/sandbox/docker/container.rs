@@ -2,14 +2,14 @@
 
 use super::Inner;
 use super::engine::{Connected, Failed, QUICK, SLOW, call, failed};
-use super::names::Kind;
+use super::names::{Kind, Left, Reaper};
 use bollard::Docker;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
 };
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tribunal_core::reason::Aborted;
 
@@ -24,7 +24,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub(super) struct Container {
     inner: Arc<Inner>,
     name: String,
-    removed: bool,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Its create is under way.
+    Asked,
+    /// It is there.
+    Made,
+    /// It is not, or not any more.
+    Gone,
 }
 
 impl Container {
@@ -39,10 +49,10 @@ impl Container {
         for _ in 0..NAMES {
             let name = inner.instance.fresh_name(kind)?;
             inner.ledger.own(&name);
-            let container = Self {
+            let mut container = Self {
                 inner: Arc::clone(inner),
                 name,
-                removed: false,
+                state: State::Asked,
             };
             let options = CreateContainerOptionsBuilder::new()
                 .name(&container.name)
@@ -51,7 +61,10 @@ impl Container {
                 .docker
                 .create_container(Some(options), request.clone());
             match call("create a container", SLOW, created).await {
-                Ok(_) => return Ok(container),
+                Ok(_) => {
+                    container.state = State::Made;
+                    return Ok(container);
+                }
                 Err(failed) => {
                     container.forget_uncreated(&failed);
                     let taken = failed.status == Some(409);
@@ -73,8 +86,8 @@ impl Container {
     /// The engine answered that it made none: then there is nothing to reap. A call that broke off may have made one.
     fn forget_uncreated(mut self, failed: &Failed) {
         if failed.status.is_some() {
-            self.inner.ledger.gone(&self.name);
-            self.removed = true;
+            self.inner.ledger.removed(&self.name);
+            self.state = State::Gone;
         }
     }
 
@@ -84,7 +97,7 @@ impl Container {
         for attempt in 1..=TRIES {
             match remove(&self.inner, &self.name).await {
                 Ok(()) => {
-                    self.removed = true;
+                    self.state = State::Gone;
                     return;
                 }
                 Err(aborted) => {
@@ -99,11 +112,15 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        if self.removed {
-            return;
+        let left = match self.state {
+            State::Gone => return,
+            State::Made => Left::Made,
+            State::Asked => Left::Perhaps(Instant::now()),
+        };
+        match self.inner.ledger.leave(&self.name, left) {
+            Reaper::Wanted => reap(&self.inner),
+            Reaper::Working => {}
         }
-        self.inner.ledger.leave(&self.name);
-        reap(&self.inner);
     }
 }
 
@@ -122,12 +139,15 @@ pub(super) async fn remove(inner: &Inner, name: &str) -> Result<(), Aborted> {
     .await
     {
         Ok(()) => {}
-        Err(failed) if failed.status == Some(404) => {}
+        Err(failed) if failed.status == Some(404) => {
+            inner.ledger.unknown(name);
+            return Ok(());
+        }
         // Somebody is removing it already: wait until the engine does not know it any more.
         Err(failed) if failed.status == Some(409) => until_gone(docker, name, failed).await?,
         Err(failed) => return Err(failed.aborted),
     }
-    inner.ledger.gone(name);
+    inner.ledger.removed(name);
     Ok(())
 }
 
@@ -151,19 +171,21 @@ fn reap(inner: &Arc<Inner>) {
 
 async fn reaper(inner: Arc<Inner>, closing: CancellationToken) {
     let mut pause = FIRST_PAUSE;
-    loop {
-        for name in inner.ledger.left() {
-            if let Err(aborted) = remove(&inner, &name).await {
+    let mut work = inner.ledger.work_left();
+    while !work.is_empty() {
+        for name in &work {
+            if let Err(aborted) = remove(&inner, name).await {
                 tracing::debug!(%name, %aborted, "a container is still left behind");
             }
         }
-        if inner.ledger.left().is_empty() {
+        work = inner.ledger.work_left();
+        if work.is_empty() {
             return;
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
             () = closing.cancelled() => {
-                tracing::warn!(left = inner.ledger.left().len(), "containers are left for the next start to sweep");
+                tracing::warn!(left = work.len(), "containers are left for the next start to sweep");
                 return;
             }
         }

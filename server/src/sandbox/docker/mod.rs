@@ -17,7 +17,7 @@ pub use examine::{EngineDetails, EngineFacts};
 
 use super::line::Patience;
 use super::owned::Owned;
-use super::seals::{OnePerDigest, SealMarks};
+use super::seals::{PerDigest, SealMarks};
 use super::{RunEvent, RunFacts, RunOrder, Sandbox, SandboxError, SealedTree, Swept, TreeToSeal};
 use engine::Engine;
 use names::{Instance, Ledger};
@@ -47,7 +47,7 @@ struct Inner {
     engine: Engine,
     instance: Instance,
     marks: Arc<dyn SealMarks>,
-    seals: OnePerDigest,
+    trees: PerDigest,
     ledger: Ledger,
     owned: Owned,
 }
@@ -64,7 +64,7 @@ impl DockerSandbox {
                 engine: Engine::at(options.host),
                 instance: Instance::new(&options.instance)?,
                 marks: options.marks,
-                seals: OnePerDigest::default(),
+                trees: PerDigest::default(),
                 ledger: Ledger::default(),
                 owned: Owned::default(),
             }),

@@ -1,7 +1,8 @@
 //! What our containers and volumes are called and labelled, and which of them are alive or were left behind.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tribunal_core::id::Digest;
 use tribunal_core::reason::{Aborted, AbortedCode};
 
@@ -88,6 +89,9 @@ impl Instance {
     }
 }
 
+/// How long a create whose call broke off may still be under way in the engine.
+const UNDER_WAY: Duration = Duration::from_secs(120);
+
 /// Containers by name: those some task owns, and those whose removal did not succeed.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -97,7 +101,25 @@ pub(super) struct Ledger {
 #[derive(Debug, Default)]
 struct Books {
     owned: BTreeSet<String>,
-    left: BTreeSet<String>,
+    left: BTreeMap<String, Left>,
+    reaper: Reaper,
+}
+
+/// Whether somebody is removing what was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Reaper {
+    #[default]
+    Wanted,
+    Working,
+}
+
+/// What is known of a container that was left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// The engine made it.
+    Made,
+    /// Its create broke off then: the engine may make it yet.
+    Perhaps(Instant),
 }
 
 impl Ledger {
@@ -106,18 +128,40 @@ impl Ledger {
         self.lock().owned.insert(name.to_owned());
     }
 
-    /// It is gone.
-    pub(super) fn gone(&self, name: &str) {
+    /// It was removed.
+    pub(super) fn removed(&self, name: &str) {
         let mut books = self.lock();
         books.owned.remove(name);
         books.left.remove(name);
     }
 
-    /// Its task ended without seeing it gone.
-    pub(super) fn leave(&self, name: &str) {
+    /// The engine does not know it; which says little while its create may be under way.
+    pub(super) fn unknown(&self, name: &str) {
+        let mut books = self.lock();
+        if let Some(Left::Perhaps(since)) = books.left.get(name)
+            && since.elapsed() < UNDER_WAY
+        {
+            return;
+        }
+        books.owned.remove(name);
+        books.left.remove(name);
+    }
+
+    /// Its task ended without seeing it gone. Says whether a reaper is wanted: whoever is told so sends one.
+    pub(super) fn leave(&self, name: &str, left: Left) -> Reaper {
         let mut books = self.lock();
         books.owned.remove(name);
-        books.left.insert(name.to_owned());
+        books.left.insert(name.to_owned(), left);
+        std::mem::replace(&mut books.reaper, Reaper::Working)
+    }
+
+    /// What the reaper still has to do; with nothing left it is dismissed.
+    pub(super) fn work_left(&self) -> Vec<String> {
+        let mut books = self.lock();
+        if books.left.is_empty() {
+            books.reaper = Reaper::Wanted;
+        }
+        books.left.keys().cloned().collect()
     }
 
     /// Whether a task owns it.
@@ -125,12 +169,44 @@ impl Ledger {
         self.lock().owned.contains(name)
     }
 
-    /// What was left behind and is still to be removed.
-    pub(super) fn left(&self) -> Vec<String> {
-        self.lock().left.iter().cloned().collect()
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+
+    #[test]
+    fn a_create_that_broke_off_is_waited_for() {
+        let ledger = Ledger::default();
+        ledger.own("a");
+        ledger.own("b");
+        let first = ledger.leave("a", Left::Perhaps(Instant::now()));
+        let second = ledger.leave("b", Left::Made);
+        assert_eq!((first, second), (Reaper::Wanted, Reaper::Working));
+        assert!(!ledger.is_owned("a"));
+        ledger.unknown("a");
+        ledger.unknown("b");
+        assert_eq!(ledger.work_left(), ["a"]);
+        ledger.removed("a");
+        assert!(ledger.work_left().is_empty());
+        if let Some(long_ago) = Instant::now().checked_sub(UNDER_WAY) {
+            ledger.leave("c", Left::Perhaps(long_ago));
+            ledger.unknown("c");
+            assert!(ledger.work_left().is_empty());
+        }
+    }
+
+    #[test]
+    fn names_are_fit_for_the_engine_and_never_the_same() {
+        assert!(Instance::new("Not Fit").is_err());
+        assert!(Instance::new("").is_err());
+        let instance = Instance::new("a1").unwrap();
+        let one = instance.fresh_name(Kind::Room).unwrap();
+        assert_ne!(one, instance.fresh_name(Kind::Room).unwrap());
+        assert!(one.starts_with("tribunal-a1-room-"));
     }
 }

@@ -10,6 +10,7 @@ use super::container::{self, Container};
 use super::engine::{Connected, Failed, QUICK, SLOW, Shield, call};
 use super::names::{Kind, SCORE};
 use super::spec::RoomSpec;
+use super::volume;
 use bollard::Docker;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::models::ContainerState;
@@ -78,7 +79,9 @@ async fn begin(
         if cancel.is_cancelled() {
             return Err(inner.owned.why_cancelled());
         }
+        let held = volume::hold(inner, &order.tree).await?;
         let container = create(inner, engine, order, shield).await?;
+        drop(held);
         let started = tokio::select! {
             biased;
             () = cancel.cancelled() => None,

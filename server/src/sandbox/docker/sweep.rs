@@ -55,9 +55,9 @@ pub(super) async fn sweep(inner: &Inner, keep: Option<&[Digest]>) -> Result<Swep
         let Some(digest) = digest.filter(|_| is_tree) else {
             continue;
         };
-        if inner.seals.is_busy(&digest) {
+        let Some(_alone) = inner.trees.try_write(&digest) else {
             continue;
-        }
+        };
         let wanted = keep.is_none_or(|keep| keep.contains(&digest));
         if wanted && inner.marks.is_complete(&digest).await? {
             continue;

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedRwLockReadGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 use tribunal_core::reason::{Aborted, AbortedCode};
 
@@ -28,7 +28,7 @@ pub(super) async fn seal(
     cancel: CancellationToken,
 ) -> Result<SealedTree, Aborted> {
     let digest = tree.digest.clone();
-    let _turn = inner.seals.lock(&digest).await;
+    let _turn = inner.trees.write(&digest).await;
     let volume = inner.instance.volume(&digest);
     let there = inspect(&inner, &volume).await?.is_some();
     if there && inner.marks.is_complete(&digest).await? {
@@ -157,6 +157,23 @@ fn read(make: MakeTar, pieces: &mpsc::Sender<std::io::Result<Bytes>>) -> Result<
             return Ok(());
         }
     }
+}
+
+/// Hold the tree as it is until the guard is dropped, which may be as soon as a container has it mounted.
+pub(super) async fn hold(
+    inner: &Inner,
+    tree: &SealedTree,
+) -> Result<OwnedRwLockReadGuard<()>, Aborted> {
+    let guard = inner.trees.read(&tree.digest).await;
+    let there = inspect(inner, &inner.instance.volume(&tree.digest)).await?;
+    // The engine makes a volume that is not there, and an empty tree has no cases to fail.
+    if there.is_none() || !inner.marks.is_complete(&tree.digest).await? {
+        return Err(Aborted::new(
+            AbortedCode::Internal,
+            "the sealed tree is gone; ask again",
+        ));
+    }
+    Ok(guard)
 }
 
 /// The volume, if it is there.

@@ -10,7 +10,7 @@ use super::autopsy::{Autopsy, Death, Life};
 use super::conversation::{self, Stage};
 use super::line::{Line, Patience};
 use super::owned::Owned;
-use super::seals::OnePerDigest;
+use super::seals::PerDigest;
 use super::turns::Turns;
 use super::uids::UidRange;
 use super::{RunEvent, RunFacts, RunOrder, Sandbox, SandboxError, SealedTree, Swept, TreeToSeal};
@@ -33,7 +33,7 @@ pub struct FakeSandbox {
 
 struct Inner {
     trees: Mutex<HashMap<Digest, Arc<Files>>>,
-    seals: OnePerDigest,
+    writing: PerDigest,
     turns: Turns,
     owned: Owned,
     rooms: Mutex<Rooms>,
@@ -53,7 +53,7 @@ impl FakeSandbox {
         Self {
             inner: Arc::new(Inner {
                 trees: Mutex::default(),
-                seals: OnePerDigest::default(),
+                writing: PerDigest::default(),
                 turns: Turns::on(cores),
                 owned: Owned::default(),
                 rooms: Mutex::default(),
@@ -104,7 +104,7 @@ impl Sandbox for FakeSandbox {
             .owned
             .run(&never, |_| async move {
                 let digest = tree.digest;
-                let _turn = inner.seals.lock(&digest).await;
+                let _turn = inner.writing.write(&digest).await;
                 if lock(&inner.trees).contains_key(&digest) {
                     return Ok(SealedTree { digest });
                 }
