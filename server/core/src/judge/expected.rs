@@ -138,7 +138,8 @@ impl Base {
             self.speaking.contains(file) || self.dark.contains(file)
         } else {
             self.functions
-                .contains(&(file.clone(), case.qualname.clone()))
+                .iter()
+                .any(|(of, function)| of == file && covers(&case.qualname, function))
         }
     }
 
@@ -200,7 +201,15 @@ fn silent_case(silence: &Silence, origin: Origin) -> Case {
     }
 }
 
-/// The function of an empty set; empty for a whole file. The suffix is the runner's own, so it can be taken off.
+/// Whether what is silent under this name takes that function along: a whole file, a class, the function itself.
+pub(super) fn covers(silent: &str, function: &str) -> bool {
+    silent.is_empty()
+        || function
+            .strip_prefix(silent)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The function of an empty set, or the class that was skipped; empty for a whole file. The suffix is the runner's own, so it can be taken off.
 pub(super) fn silent_function(silence: &Silence) -> String {
     silence
         .node

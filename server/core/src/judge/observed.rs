@@ -1,6 +1,6 @@
 //! One attempt as the judge looks it up: the outcome of any case in it, reported or not.
 
-use super::expected::{Case, Kind, by_product, silent_function};
+use super::expected::{Case, Kind, by_product, covers, silent_function};
 use crate::id::{NodeId, RepoPath};
 use crate::outcome::{
     AttemptFacts, CaseRecord, CollectionError, Outcome, Phase, Signature, Silence, death, fold,
@@ -13,7 +13,7 @@ pub(super) struct Observed<'a> {
     pub(super) facts: &'a AttemptFacts,
     records: HashMap<&'a NodeId, Vec<&'a CaseRecord>>,
     silences: HashMap<&'a NodeId, &'a Silence>,
-    empty_sets: HashMap<(&'a RepoPath, String), &'a Silence>,
+    silent: Vec<(&'a RepoPath, String, &'a Silence)>,
     errors: HashMap<&'a RepoPath, &'a CollectionError>,
     speaking: HashSet<(&'a RepoPath, &'a str)>,
     speaking_files: HashSet<&'a RepoPath>,
@@ -36,11 +36,10 @@ impl<'a> Observed<'a> {
         Self {
             facts,
             records,
-            empty_sets: facts
+            silent: facts
                 .silences
                 .iter()
-                .map(|s| ((&s.file, silent_function(s)), s))
-                .filter(|((_, function), _)| !function.is_empty())
+                .map(|s| (&s.file, silent_function(s), s))
                 .collect(),
             errors: facts
                 .collection_errors
@@ -99,11 +98,10 @@ impl<'a> Observed<'a> {
             });
         }
         let file = case.file.as_ref()?;
-        let speaks = if case.qualname.is_empty() {
-            self.speaking_files.contains(file)
-        } else {
-            self.speaking.contains(&(file, case.qualname.as_str()))
-        };
+        let speaks = self
+            .speaking
+            .iter()
+            .any(|(of, function)| *of == file && covers(&case.qualname, function));
         (!speaks).then(|| self.absent(case))
     }
 
@@ -112,15 +110,13 @@ impl<'a> Observed<'a> {
         (!self.speaking_files.contains(file)).then(|| self.absent(case))
     }
 
-    /// The silence that the case is gone in: its file's, or its function's empty set.
+    /// The silence that the case is gone in: its file's, its class's, or its function's empty set.
     pub(super) fn covering(&self, case: &Case) -> Option<&'a Silence> {
         let file = case.file.as_ref()?;
-        let whole = self
-            .facts
-            .silences
+        self.silent
             .iter()
-            .find(|s| s.node.as_str() == file.as_str());
-        whole.or_else(|| self.empty_sets.get(&(file, case.qualname.clone())).copied())
+            .find(|(of, silent, _)| *of == file && covers(silent, &case.qualname))
+            .map(|(_, _, silence)| *silence)
     }
 
     pub(super) fn error(&self, case: &Case) -> Option<&'a CollectionError> {

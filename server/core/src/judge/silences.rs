@@ -3,10 +3,11 @@
 use super::docket::Entry;
 use super::judged::{About, Ground, LeaseSummary, Origin};
 use super::observed::Observed;
+use super::src_score::death_ground;
 use super::{Incomplete, prose};
 use crate::id::{NodeId, RepoPath, UnixTime};
 use crate::lease::{Fault, Functions, Lease, LeaseFile, Match, ShortDigest, expired, standing};
-use crate::outcome::{Class, Outcome, Signature};
+use crate::outcome::{Class, Outcome, Signature, death};
 use crate::reason::Reason;
 use crate::text::shown;
 use std::collections::{BTreeSet, HashMap};
@@ -142,6 +143,7 @@ impl<'a> Hearing<'a, '_> {
                 .cases
                 .insert(entry.case.node.clone(), (case.unsilenced, code));
         }
+        heard.flake.extend(self.deaths(&heard));
         for lease in self.leases.leases() {
             let cases = used.remove(lease.qualname.as_str()).unwrap_or_default();
             let refused = refused.remove(lease.qualname.as_str()).unwrap_or_default();
@@ -209,6 +211,28 @@ impl<'a> Hearing<'a, '_> {
             });
         }
         Ok(case)
+    }
+
+    /// Attempts of the side run that died outside of every leased case; inside, the case's own outcome tells it.
+    fn deaths(&self, heard: &Heard) -> Vec<Ground> {
+        let mut deaths = Vec::new();
+        for (place, attempt) in self.side.iter().enumerate() {
+            let Some(code) = death(attempt.facts.end.end) else {
+                continue;
+            };
+            let told = heard
+                .cases
+                .values()
+                .filter_map(|(outcomes, _)| outcomes.get(place))
+                .any(|outcome| outcome.red() == Some(code));
+            if !told && code != Reason::TamperResultChannel {
+                let mut ground =
+                    death_ground(code, attempt.facts, &[place + 1], self.side.len(), 0);
+                ground.detail = format!("lease side run: {}", ground.detail);
+                deaths.push(ground);
+            }
+        }
+        deaths
     }
 
     fn expires_soon(&self, lease: &Lease) -> Option<Fault> {

@@ -393,6 +393,38 @@ fn the_same_silence_on_base_is_one_silenced_case() {
 }
 
 #[test]
+fn a_class_that_is_skipped_as_a_whole_hides_no_case() {
+    let (a, b) = (
+        "tests/sealed/test_core.py::TestX::test_a",
+        "tests/sealed/test_core.py::TestX::test_b",
+    );
+    let class_gone = base().silence(
+        "tests/sealed/test_core.py::TestX",
+        "no luck",
+        Raiser::Sealed,
+    );
+    let judged = trial(base().pass(a).pass(b), seven(&class_gone)).judge();
+    assert_eq!(
+        (src(&judged), judged.cases().len()),
+        (vec![Reason::MissingCase], 4)
+    );
+    assert!(
+        text(&judged, VerdictKind::SrcScore)
+            .contains("test_core.py::TestX head skips it as a whole")
+    );
+    // The same on base is one silenced case, and no other class is meant.
+    let judged = trial(class_gone.clone(), seven(&class_gone)).judge();
+    assert_eq!(
+        (words(&judged).as_str(), flake(&judged)),
+        ("PASS PASS FAIL", vec![Reason::UnleasedSkip])
+    );
+    let other = base()
+        .pass("tests/sealed/test_core.py::TestXY::test_a")
+        .silence("tests/sealed/test_core.py::TestX", "r", Raiser::Sealed);
+    assert_eq!(src(&trial(other.clone(), seven(&other)).judge()), []);
+}
+
+#[test]
 fn a_file_that_does_not_import_takes_its_cases_along() {
     let head = attempt()
         .pass("tests/sealed/test_a.py::test_a")

@@ -225,6 +225,15 @@ fn what_the_product_does_in_the_side_run_is_held_against_it() {
 }
 
 #[test]
+fn a_side_run_that_dies_after_its_cases_is_no_clean_one() {
+    let judged = leased(L::default(), vec![fails(), fails().ends(End::Exited)]).judge();
+    assert_eq!(
+        (words(&judged).as_str(), flake(&judged)),
+        ("PASS PASS FAIL", vec![Reason::ProcessExit])
+    );
+}
+
+#[test]
 fn a_run_time_skip_is_covered_by_its_reason() {
     let lease = || L {
         signature: "Skipped: upstream flake",
