@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo verify test test-rust test-python check fmt reasons bench image-repro long
+.PHONY: help bootstrap build image demo picture verify test test-rust test-python check fmt reasons bench image-repro long
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,7 +18,11 @@ image: bootstrap build ## the runner image tribunal/python:3.13
 demo: bootstrap ## an honest commit comes back as MERGE_OK, a cheating one as MERGE_BLOCKED
 	deploy/demo.sh
 
-verify: ## the demo's three verdicts, verified by ssh-keygen and openssl alone
+picture: bootstrap ## docs/demo.svg from a fresh run of the demo
+	rm -rf target/demo-data
+	deploy/demo.sh 2>&1 | sed -e 's|$(CURDIR)/||g' -e 's|/tmp/tmp[.][A-Za-z0-9]*/||g' -e '/^$$ cosign/,$$d' | deploy/picture.py "make demo" > docs/demo.svg
+
+verify: ## the demo's three verdicts, verified by ssh-keygen, openssl and cosign
 	deploy/verify.sh demo_out/honest
 
 test: bootstrap build test-python test-rust ## everything: unit, conformance, black-box on real containers

@@ -27,6 +27,12 @@ if [ ! -d "$cache" ]; then
     say "a data directory with its signing key"
     tribunal-server init --data "$cache" >/dev/null
 fi
+# One image for the demo and the tests of this tree.
+mkdir -p "$root/target/tribunal-tests/images"
+if [ ! -L "$cache/images" ]; then
+    rm -rf "$cache/images"
+    ln -s "$root/target/tribunal-tests/images" "$cache/images"
+fi
 export TRIBUNAL_DATA=$cache
 
 say "the server (the first start builds the runner image: a minute or two)"
@@ -60,7 +66,7 @@ cd "$work/agent"
 rm -rf "$root/demo_out"
 mkdir -p "$root/demo_out"
 cp "$work/allowed_signers" "$work/key.pem" "$root/demo_out/"
-score() { tribunal score --out "$root/demo_out/$1" || code=$?; }
+score() { tribunal score --key "$work/key.pem" --out "$root/demo_out/$1" || code=$?; }
 
 say "1. an agent repairs src/ and asks for a score"
 git checkout -q -b honest
@@ -70,6 +76,7 @@ git commit -q -m "repair rounding, durations and windows"
 code=0
 score honest
 [ "$code" = 0 ] || { echo "expected MERGE_OK (0), got $code" >&2; exit 1; }
+git cat-file commit HEAD >"$root/demo_out/honest.commit"
 echo "\$ tribunal join demo_out/honest --key key.pem"
 tribunal join "$root/demo_out/honest" --key "$work/key.pem"
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# verify.sh DIR: the verdict files of DIR, checked with ssh-keygen and openssl alone, against DIR/../allowed_signers and key.pem.
+# verify.sh DIR: the verdict files of DIR, checked with ssh-keygen, openssl and cosign, none of them ours, against
+# DIR/../allowed_signers, DIR/../key.pem and the raw commit object in DIR.commit.
 set -euo pipefail
 dir=${1:?usage: verify.sh DIR}
+[ -d "$dir" ] || { echo "verify: $dir is not there; run \`make demo\` first" >&2; exit 1; }
 keys=$(dirname "$dir")
 for kind in src_score oracle_integrity flake_lease; do
     echo "\$ ssh-keygen -Y verify -f allowed_signers -I tribunal -n tribunal-verdict -s $kind.json.sig < $kind.json"
@@ -26,3 +28,15 @@ print(f"{payload.stem}: {said}")
 PY
     openssl pkeyutl -verify -pubin -inkey "$keys/key.pem" -rawin -in "$work/pae" -sigfile "$work/sig"
 done
+
+if cosign=$("$(dirname "$0")/cosign.sh"); then
+    # cosign asks the public Sigstore for its roots even where a key is given; ours is nobody's but its owner's.
+    echo '{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}' >"$work/no-roots.json"
+    for kind in src_score oracle_integrity flake_lease; do
+        echo "\$ cosign verify-blob-attestation --bundle $kind.sigstore.json --key key.pem --type urn:tribunal:attestation/${kind//_/-}/v1 honest.commit"
+        HOME=$work "$cosign" verify-blob-attestation --bundle "$dir/$kind.sigstore.json" --key "$keys/key.pem" \
+            --type "urn:tribunal:attestation/${kind//_/-}/v1" --insecure-ignore-tlog --trusted-root "$work/no-roots.json" "$dir.commit"
+    done
+else
+    echo "cosign is not here: the bundles were checked with openssl only"
+fi
