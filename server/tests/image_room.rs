@@ -21,7 +21,7 @@ async fn build(data: &Path, requirements: Option<&str>) -> Result<BuiltImage, Im
         std::fs::write(&file, text).unwrap();
         options.requirements = Some(file);
     }
-    image::build(&image::connect().await?, &options, &|step| {
+    image::build(&image::connect(None).await?, &options, &|step| {
         eprintln!("image: {step}")
     })
     .await
