@@ -156,6 +156,12 @@ pub(crate) enum Image {
         /// A project's own dependencies, with hashes, as pip writes them.
         #[arg(long, value_name = "FILE")]
         requirements: Option<PathBuf>,
+        /// The Debian mirror to take the base from, instead of the usual one.
+        #[arg(long, env = "TRIBUNAL_DEBIAN_MIRROR", value_name = "URL")]
+        mirror: Option<String>,
+        /// Make the Debian base anew, with the packages of today.
+        #[arg(long)]
+        renew: bool,
     },
     /// All that are registered
     List,

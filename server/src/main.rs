@@ -12,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 use tribunal_core::request::Role;
 use tribunal_server::admin::{self, AdminError, Answer, Data, Exit, KeyFormat, Text};
 use tribunal_server::config::{self, Config};
-use tribunal_server::image::Step;
+use tribunal_server::image::{BaseCache, BuildOptions, Step};
 use tribunal_server::serve::{self, Watchers};
 
 fn main() -> ExitCode {
@@ -136,7 +136,22 @@ async fn command(
         Command::Image(Image::Build {
             python,
             requirements,
-        }) => admin::build_image(data, engine.as_deref(), python, requirements, &step).await,
+            mirror,
+            renew,
+        }) => {
+            let options = BuildOptions {
+                python,
+                requirements,
+                mirror,
+                base: if renew {
+                    BaseCache::Renew
+                } else {
+                    BaseCache::Reuse
+                },
+                ..BuildOptions::new(data.path())
+            };
+            admin::build_image(engine.as_deref(), &options, &step).await
+        }
         Command::Image(Image::List) => admin::list_images(data),
         Command::Key(Key::Show { format }) => admin::show_keys(data, form(format)),
         Command::Key(Key::Rotate) => admin::rotate_key(data),

@@ -3,7 +3,6 @@
 use super::{AdminError, Answer, Data};
 use crate::image::{self, BuildOptions, BuiltImage, Presence, Step};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use tribunal_core::id::UnixTime;
 
 /// Build and register; `progress` is told each step.
@@ -11,24 +10,17 @@ use tribunal_core::id::UnixTime;
 /// # Errors
 /// See `ImageError`.
 pub async fn build_image(
-    data: &Data,
     engine: Option<&str>,
-    python: String,
-    requirements: Option<PathBuf>,
+    options: &BuildOptions,
     progress: &(dyn Fn(Step) + Send + Sync),
 ) -> Result<Answer, AdminError> {
     let docker = image::connect(engine).await?;
-    let options = BuildOptions {
-        python,
-        requirements,
-        ..BuildOptions::new(data.path())
-    };
-    let built = image::build(&docker, &options, progress).await?;
+    let built = image::build(&docker, options, progress).await?;
     let text = format!("{} is {}\n", built.tag, built.digest);
     Ok(Answer::lines(text, document(&built)))
 }
 
-/// The default image, built first where it is not there.
+/// The default image, built first where it is not there or is an older server's.
 ///
 /// # Errors
 /// See `ImageError`.
@@ -39,6 +31,7 @@ pub(crate) async fn provide_default(
 ) -> Result<BuiltImage, AdminError> {
     let docker = image::connect(engine).await?;
     if let Some(known) = image::find(data.path(), image::DEFAULT_TAG)?
+        && known.runner_digest == image::runner_digest()
         && image::presence(&docker, &known).await? == Presence::Present
     {
         return Ok(known);

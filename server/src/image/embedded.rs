@@ -1,6 +1,5 @@
 //! What the server carries inside itself for the image (`build.rs` prepares it).
 
-use super::wheels::Wheel;
 use include_dir::{Dir, include_dir};
 use std::fmt::Write as _;
 use tribunal_core::id::Digest;
@@ -28,20 +27,23 @@ pub(super) fn harness() -> Vec<(String, &'static [u8])> {
     files
 }
 
-/// One digest over harness, pins, assembly and runner packages: two images with the same one judge alike.
-pub(super) fn runner_digest(wheels: &[Wheel]) -> Digest {
+/// One digest over harness, pins, assembly and the runner's requirements: two images with the same one
+/// judge alike, and an image with another one is not this server's.
+#[must_use]
+pub fn runner_digest() -> Digest {
     let mut listing = String::new();
     let harness = harness();
-    let ours = [("pins", PINS), ("assemble", ASSEMBLE.as_bytes())];
+    let ours = [
+        ("pins", PINS),
+        ("assemble", ASSEMBLE.as_bytes()),
+        ("requirements", REQUIREMENTS.as_bytes()),
+    ];
     for (name, bytes) in harness
         .iter()
         .map(|(name, bytes)| (name.as_str(), *bytes))
         .chain(ours)
     {
         let _ = writeln!(listing, "{} {name}", Digest::of(bytes));
-    }
-    for wheel in wheels {
-        let _ = writeln!(listing, "{} {}", wheel.digest, wheel.file);
     }
     Digest::of(listing.as_bytes())
 }

@@ -23,6 +23,7 @@ mod record;
 mod requirements;
 mod wheels;
 
+pub use embedded::runner_digest;
 pub use engine::{Presence, connect, presence};
 pub use error::ImageError;
 pub use options::{BaseCache, BuildOptions, Progress, Step};
@@ -109,12 +110,13 @@ async fn inputs(
 
 impl Inputs {
     fn digest(&self) -> Digest {
-        let deps: Vec<&Digest> = self.deps.iter().map(|wheel| &wheel.digest).collect();
+        let wheels = self.runner.iter().chain(&self.deps);
+        let wheels: Vec<&Digest> = wheels.map(|wheel| &wheel.digest).collect();
         let text = format!(
-            "{CONFIG} {} {} {} {deps:?} {:?}",
+            "{CONFIG} {} {} {} {wheels:?} {:?}",
             self.architecture,
             self.base.layer.digest,
-            embedded::runner_digest(&self.runner),
+            runner_digest(),
             self.requirements,
         );
         Digest::of(text.as_bytes())
@@ -144,7 +146,7 @@ async fn assembled(
     let assembled = assemble::run(docker, cache, &base, &inputs.runner, &inputs.deps).await?;
     let identity = archive::Identity {
         tag: tag(inputs.requirements.as_ref()),
-        runner: embedded::runner_digest(&inputs.runner),
+        runner: runner_digest(),
         requirements: inputs.requirements.clone(),
     };
     progress(Step::Loading);
