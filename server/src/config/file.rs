@@ -129,6 +129,7 @@ fn uploads(table: Option<&Table>, uploads: &mut Uploads, into: &mut Vec<Mistake>
     reader.size("object_bytes", &mut limits.object_bytes);
     reader.count("objects", 1, 100_000_000, &mut limits.objects);
     reader.size("memory", &mut limits.memory);
+    reader.size("kept_bytes", &mut limits.kept_bytes);
     reader.size("kept", &mut limits.kept_bytes);
     let mut time = std::time::Duration::from_secs(limits.seconds);
     reader.duration("time", &mut time);

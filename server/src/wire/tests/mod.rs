@@ -9,6 +9,7 @@
 mod calls;
 mod roles;
 mod streams;
+mod tls;
 mod uploads;
 
 use super::token::Token;
@@ -169,6 +170,7 @@ impl Collector for Behind {
             qualname: "test_a.test".to_owned(),
             digest: None,
             marks: vec!["skip".to_owned()],
+            signature: None,
         };
         Ok(SealedCases {
             commit: commit
@@ -207,6 +209,7 @@ fn settings() -> WireSettings {
             objects: 100,
             seconds: 30,
             memory: 1 << 30,
+            kept_bytes: 1 << 30,
         },
         uploads_at_once: 2,
         collections_at_once: 1,
@@ -214,6 +217,10 @@ fn settings() -> WireSettings {
 }
 
 async fn bench(settings: WireSettings) -> Bench {
+    serve_on(settings, None).await
+}
+
+async fn serve_on(settings: WireSettings, tls: Option<Tls>) -> Bench {
     let behind = Arc::new(Behind {
         store: Arc::new(MemoryStore::new()),
         go: Arc::new(Semaphore::new(0)),
@@ -237,7 +244,7 @@ async fn bench(settings: WireSettings) -> Bench {
         collector: behind.clone(),
         settings,
     };
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), None)
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), tls)
         .await
         .unwrap();
     let address = listener.address();
