@@ -543,6 +543,23 @@ fn a_bomb_of_empty_directories_is_refused() {
 }
 
 #[test]
+fn a_shaft_of_directories_is_refused() {
+    let repo = Repo::empty();
+    // Git's own limit would keep the agent from sending the deepest of them.
+    repo.git(&["config", "core.maxTreeDepth", "1000000"]);
+    let base = repo.commit_of(&[], &leaves(&[("src/calc.py", "x = 1\n")]));
+    for depth in [300, 3000, 30_000] {
+        let path = format!("src/{}f.py", "d/".repeat(depth));
+        let head = repo.commit_of(&[&base], &leaves(&[("src/calc.py", ""), (&path, "")]));
+        let scored = Scored::of_commits(&repo, &base, &head, Role::Agent);
+        let Outcome::Refused(text) = &scored.outcome else {
+            panic!("{:?}", scored.outcome);
+        };
+        assert!(text.starts_with("too-large: "), "{text}");
+    }
+}
+
+#[test]
 fn a_remote_that_says_nothing_is_given_up() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();

@@ -317,6 +317,18 @@ fn leaf(
     entry: &Entry,
     reviewed: bool,
 ) -> Result<Option<Content>, OverlayError> {
+    let parts = path.as_bytes().split(|b| *b == b'/');
+    if parts
+        .into_iter()
+        .any(|part| part.eq_ignore_ascii_case(b".git"))
+    {
+        if reviewed {
+            return Ok(None);
+        }
+        return Err(broken(format!(
+            "{path} lies in git's own folder and was admitted"
+        )));
+    }
     match entry.mode {
         Mode::File | Mode::Executable => Ok(Some(file(entry))),
         Mode::Symlink => match inside(objects, path, entry)? {

@@ -41,7 +41,10 @@ pub(super) fn of_rev_list(finished: &Finished) -> RepositoryError {
             TooLarge,
             "following the bundle's history takes more time or memory than it may",
         ),
-        Ending::Exited(_) if says_missing(finished) => refused(
+        Ending::Exited(_) if says(finished, &["maximum allowed tree depth"]) => {
+            refused(TooLarge, "a tree is nested deeper than git goes")
+        }
+        Ending::Exited(_) if says(finished, &MISSING) => refused(
             MissingPrerequisite,
             format!(
                 "the bundle's history is not whole: {}",
@@ -55,19 +58,20 @@ pub(super) fn of_rev_list(finished: &Finished) -> RepositoryError {
     }
 }
 
-fn says_missing(finished: &Finished) -> bool {
+/// How git says that an object is not there.
+const MISSING: [&str; 7] = [
+    "missing ",
+    "ould not read",
+    "nable to read",
+    "bad object",
+    "bad tree object",
+    "bad revision",
+    "ailed to traverse",
+];
+
+fn says(finished: &Finished, parts: &[&str]) -> bool {
     let text = String::from_utf8_lossy(&finished.stderr);
-    [
-        "missing ",
-        "ould not read",
-        "nable to read",
-        "bad object",
-        "bad tree object",
-        "bad revision",
-        "ailed to traverse",
-    ]
-    .iter()
-    .any(|part| text.contains(part))
+    parts.iter().any(|part| text.contains(part))
 }
 
 /// `error: object ID: messageId: text`, and the older form that says what kind of object it is.

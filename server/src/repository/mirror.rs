@@ -321,7 +321,10 @@ impl Mirror<'_> {
 
     /// The remote's own words can hold its address, and an address can hold a password.
     fn unreachable(&self, why: &str) -> RepositoryError {
-        let why = why.replace(&self.registration.remote, "the remote");
+        let mut why = why.replace(&self.registration.remote, "the remote");
+        if let Some(login) = login(&self.registration.remote) {
+            why = why.replace(login, "…");
+        }
         internal(format!("remote of {} unreachable: {why}", self.name))
     }
 
@@ -409,6 +412,13 @@ fn protocol_of(remote: &str) -> Option<Protocol> {
     }
 }
 
+/// What stands before the host of an address: a name, and perhaps a password.
+fn login(remote: &str) -> Option<&str> {
+    let (_, rest) = remote.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    authority.rsplit_once('@').map(|(login, _)| login)
+}
+
 /// A branch by its short or full name, as a full ref name.
 fn checked_branch(branch: &str) -> Result<String, RepositoryError> {
     let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
@@ -456,6 +466,13 @@ mod tests {
             assert!(checked_remote(remote, &ALL).is_err(), "{remote}");
         }
         assert!(checked_remote("git://h/x", &[Protocol::File]).is_err());
+    }
+
+    #[test]
+    fn logins_are_found_to_be_hidden() {
+        assert_eq!(login("https://me:secret@host/x"), Some("me:secret"));
+        assert_eq!(login("https://host/x@y"), None);
+        assert_eq!(login("/srv/x"), None);
     }
 
     #[test]
