@@ -14,6 +14,7 @@ from .channel import Channel
 from .frames import Message
 
 NODE, BATCH = 4000, 150_000  # characters of an id; of text in one record
+NAME, MARKS = 200, 64
 
 
 @dataclass
@@ -89,11 +90,11 @@ def qualname(item: pytest.Item) -> str:
     """Classes and function as the source names them, without parameters."""
     chain = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     function: Any = getattr(item, "originalname", None) or item.name.split("[", 1)[0]
-    return ".".join([*chain, str(function)])
+    return ".".join([*chain, str(function)])[: 5 * NAME]
 
 
 def marks(item: pytest.Item) -> list[str]:
-    return sorted({mark.name for mark in item.iter_markers()})
+    return sorted({mark.name[:NAME] for mark in item.iter_markers()})[:MARKS]
 
 
 def case(item: pytest.Item, node: str) -> Message:

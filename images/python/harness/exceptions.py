@@ -6,6 +6,8 @@ A candidate's exception may raise, hang on to gigabytes or lie in `__str__`; the
 import traceback
 from dataclasses import dataclass
 
+from _pytest.fixtures import FixtureLookupError
+
 from .frames import Message
 from .source import Sides
 
@@ -17,6 +19,7 @@ class Exceptions:
     sides: Sides
 
     def describe(self, error: BaseException, trace: str | None = None) -> Message:
+        """The message is the exception's own, or pytest's where that is no sentence."""
         return {
             "type": _type_name(type(error)),
             "message": message(error)[:MESSAGE],
@@ -31,6 +34,8 @@ def _type_name(kind: type) -> str:
 
 def message(error: BaseException) -> str:
     try:
+        if isinstance(error, FixtureLookupError):
+            return error.msg or f"fixture {error.argname!r} not found"
         text = str(error)
     except BaseException as second:  # noqa: BLE001
         return f"<no message: {_type_name(type(second))}>"

@@ -39,7 +39,7 @@ class SealedModules:
     def __init__(self, layout: Layout) -> None:
         self._tree = Path(layout.tree)
         self._standard = sum(1 for entry in sys.path if not entry.startswith((layout.tree, layout.deps, layout.runner)))
-        self._places: list[str] = []
+        self._places: set[str] = set()
 
     def load(self, path: Path | str, **_: object) -> types.ModuleType:
         """Stands in for pytest's `import_path`."""
@@ -62,8 +62,8 @@ class SealedModules:
         return loaded
 
     def _add(self, place: str) -> None:
-        if place not in self._places:
-            self._places.append(place)
+        if place not in self._places or place not in sys.path:  # a test may have put an older path back
+            self._places.add(place)
             sys.path.insert(self._standard, place)
 
     def _free_name(self, name: str, path: Path) -> str:

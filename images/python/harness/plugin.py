@@ -53,6 +53,7 @@ class Plugin:
         self._inside = False  # in a report of our own, not one of a subtest
         self._subtests: list[Phase] = []
         self._complete = False
+        self._clock = time.perf_counter  # held where no test that replaces clocks looks
 
     def complete(self) -> bool:
         return self._complete
@@ -162,9 +163,9 @@ class Plugin:
     def _phase(self, item: pytest.Item, when: str, nextitem: pytest.Item | None) -> Phase:
         hook = getattr(item.ihook, f"pytest_runtest_{when}")
         more = {"nextitem": nextitem} if when == "teardown" else {}
-        started = time.perf_counter()
+        started = self._clock()
         call = pytest.CallInfo.from_call(lambda: hook(item=item, **more), when=when)  # type: ignore[arg-type]
-        took = (time.perf_counter() - started) * 1000
+        took = max(0.0, self._clock() - started) * 1000
         error = _raised(item, call)
         report: pytest.TestReport | None = None
         self._inside = True

@@ -13,7 +13,7 @@ from typing import Any
 from .frames import Message, plain
 
 NODE, REASON, TYPE, MESSAGE, TRACEBACK, NAME = 4200, 2000, 200, 2000, 6000, 1000
-MARKS, CASES = 64, 200_000
+MARKS, CASES, NODES = 64, 200_000, 64 << 20  # marks of a case; cases, and characters of their ids, of an attempt
 OUTCOMES = ("passed", "failed", "skipped")
 RAISERS = ("sealed", "product", "runner")
 FOLLOWS = {"setup": ("call", "teardown"), "call": ("teardown",), "teardown": (None,)}
@@ -79,7 +79,7 @@ class Ledger:
 
     def _collected(self, record: Message) -> Message:
         cases = [self._collected_case(item) for item in _list(record, "cases")]
-        if len(self._nodes) > CASES:
+        if len(self._nodes) > CASES or sum(map(len, self._nodes)) > NODES:
             raise ForeignRecord("too many cases")
         errors = [
             {"file": _text(item, "file", NODE), "exception": _exception(_object(item, "exception"))}

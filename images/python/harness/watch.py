@@ -108,7 +108,7 @@ class Watch:
         spent = max(spent, cgroup.cpu_ms() - cpu - (time.process_time() - own) * 1000)
         kills = max(0, cgroup.oom_kills() - kills)
         end = self._how(ended, kills)
-        if not self._ledger.booted and end == "exited":
+        if not self._ledger.booted:
             raise AttemptFailed(f"a fork did not become an attempt: {self._output.rest()[-1000:]}")
         running = self._ledger.running
         last = self._output.rest()

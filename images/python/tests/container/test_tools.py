@@ -209,3 +209,70 @@ def test_capsysbinary(capsysbinary): print("x"); assert capsysbinary.readouterr(
         }
     )
     assert set(ran.outcomes().values()) == {"passed"}, ran.failures()
+
+
+def test_properties_that_only_a_helper_knows_of(attempt):
+    """Hypothesis is warmed where a sealed file names it; where it comes in later it is pinned all the same."""
+    ran = attempt(
+        {
+            "tests/sealed/helpers.py": "import time\nfrom hypothesis import given, settings, strategies as st\nnumbers = given(st.integers())\n",
+            "tests/sealed/test_a.py": """
+from helpers import numbers, settings, time
+seen = []
+@settings(deadline=1)
+@numbers
+def test_slow(n):
+    if not seen: time.sleep(0.05)
+    seen.append(n)
+def test_again():
+    first = list(seen)
+    seen.clear()
+    numbers(lambda n: seen.append(n))()
+    assert seen == first
+""",
+        }
+    )
+    assert set(ran.outcomes().values()) == {"passed"}, ran.failures()
+
+
+def test_text_is_drawn_without_a_slow_start(attempt):
+    ran = attempt(
+        {
+            "tests/sealed/test_a.py": """
+import time
+from hypothesis import given, settings, strategies as st
+@settings(max_examples=1)
+@given(st.text(), st.text(st.characters(codec="ascii")))
+def test_text(a, b): pass
+def test_tables():
+    from hypothesis.internal import charmap
+    assert charmap.intervals_from_codec.cache_info().currsize == 3
+    assert charmap.charmap()["Cs"] == ((0xD800, 0xDFFF),)
+    assert charmap.charmap_file().parent.parent.parent == __import__("pathlib").Path("/run/tribunal/hypothesis")
+"""
+        }
+    )
+    assert set(ran.outcomes().values()) == {"passed"}, ran.failures()
+
+
+def test_what_a_test_replaces_does_not_reach_the_records(attempt):
+    ran = attempt(
+        {
+            "src/lib.py": """
+import json, os, sys, time
+def spoil():
+    json.dumps = json.JSONEncoder.encode = json.JSONEncoder.iterencode = json.JSONEncoder.default = lambda *a, **k: "{}"
+    json.encoder.c_make_encoder = None
+    time.perf_counter = time.monotonic = lambda: float("nan")
+    os.write = os.getpid = lambda *a: 0
+    sys.stdout = sys.stderr = None
+""",
+            "tests/sealed/test_a.py": "import lib\ndef test_a(): lib.spoil()\ndef test_b(): assert False\ndef test_c(): pass\n",
+        }
+    )
+    assert ran.end["end"] in ("finished", "exited", "protocol")
+    assert [ran.outcomes().get(f"tests/sealed/test_a.py::test_{name}") for name in "abc"] == [
+        "passed",
+        "failed",
+        "passed",
+    ]
