@@ -8,6 +8,7 @@ reported by `flooded`.
 
 import os
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from .frames import plain
 
@@ -22,25 +23,30 @@ def mark(token: bytes, number: int) -> bytes:
     return b"\0\x1e%s:%d\0" % (token, number)
 
 
+@dataclass(frozen=True)
+class Segment:
+    """What was printed between two marks: its tail, and how much had been printed in all by its end."""
+
+    tail: bytes
+    until: int
+
+
 class Output:
     def __init__(self, fd: int, token: bytes, limit: int, factor: int) -> None:
         os.set_blocking(fd, False)
         self.fd = fd
         self.total = 0
-        self.case = 0
         self._limit, self._factor = limit, factor
+        self._case = 0  # how much had been printed when the present case began
         self._prefix = b"\0\x1e" + token + b":"
         self._longest = len(self._prefix) + 21
         self._pending = b""  # the open phase: at most its tail, and perhaps half a mark at its end
-        self._closed: OrderedDict[int, bytes] = OrderedDict()
+        self._closed: OrderedDict[int, Segment] = OrderedDict()
         self._kept = 0
 
     @property
     def flooded(self) -> bool:
-        return self.case > self._limit * self._factor
-
-    def begin_case(self) -> None:
-        self.case = 0
+        return self.total - self._case > self._limit * self._factor
 
     def drain(self) -> bool:
         """Reads what is there, a bounded amount; False at the end of the stream."""
@@ -58,7 +64,6 @@ class Output:
 
     def feed(self, data: bytes) -> None:
         self.total += len(data)
-        self.case += len(data)
         data = self._pending + data
         while (at := data.find(self._prefix)) >= 0:
             end = data.find(b"\0", at + len(self._prefix), at + self._longest)
@@ -69,33 +74,41 @@ class Output:
                 data = data[at + len(self._prefix) :]
             elif number.isdigit():
                 self.total -= end + 1 - at
-                self.case = max(0, self.case - (end + 1 - at))
-                self._close(int(number), data[:at][-_TAIL:])
-                data = data[end + 1 :]
+                rest = data[end + 1 :]
+                self._close(int(number), Segment(data[:at][-_TAIL:], self.total - len(rest)))
+                data = rest
             else:
                 data = data[at + len(self._prefix) :]
         self._pending = data[-(_TAIL + self._longest) :]
 
-    def _close(self, number: int, text: bytes) -> None:
-        self._kept += len(text) - len(self._closed.pop(number, b""))
-        self._closed[number] = text
+    def _close(self, number: int, segment: Segment) -> None:
+        self._forget(number)
+        self._closed[number] = segment
+        self._kept += len(segment.tail)
         while len(self._closed) > _SEGMENTS or self._kept > _KEPT:
-            self._kept -= len(self._closed.popitem(last=False)[1])
+            self._forget(next(iter(self._closed)))
+
+    def _forget(self, number: int) -> Segment | None:
+        segment = self._closed.pop(number, None)
+        self._kept -= len(segment.tail) if segment is not None else 0
+        return segment
+
+    def begin(self, number: int) -> None:
+        """A case begins at mark `number`; what was printed before it is nobody's."""
+        segment = self._forget(number)
+        self._case = segment.until if segment is not None else self.total
 
     def take(self, number: int) -> str:
         """The text before mark `number`; for a number that never came, what is open now."""
-        text = self._closed.pop(number, None)
-        if text is None:
-            return self.rest()
-        self._kept -= len(text)
-        return self._render(text)
+        segment = self._forget(number)
+        return self.rest() if segment is None else self._render(segment.tail, segment.until)
 
     def rest(self) -> str:
         text, self._pending = self._pending, b""
-        return self._render(text)
+        return self._render(text, self.total)
 
-    def _render(self, raw: bytes) -> str:
+    def _render(self, raw: bytes, until: int) -> str:
         text = plain(raw.decode("utf-8", "replace"))[-TEXT:]
-        if self.case > self._limit:
-            return f"[output cut: more than {self._limit} bytes]\n{text}"[: TEXT + 60]
+        if until - self._case > self._limit:
+            return f"[output cut: more than {self._limit} bytes]\n{text}"
         return text

@@ -6,9 +6,8 @@ for anything else, which ends the attempt as `protocol`.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from .frames import Message, plain
 
@@ -32,8 +31,16 @@ class Running:
     phases: list[Message] = field(default_factory=list)
 
 
+class Printed(Protocol):
+    """What the attempt printed, by the numbers of the marks it set."""
+
+    def begin(self, number: int) -> None: ...
+
+    def take(self, number: int) -> str: ...
+
+
 class Ledger:
-    def __init__(self, attempt: int, output: Callable[[int], str]) -> None:
+    def __init__(self, attempt: int, output: Printed) -> None:
         self.booted = False
         self.ended = False
         self.running: Running | None = None
@@ -113,7 +120,7 @@ class Ledger:
         if not self._next <= number < len(self._nodes):
             raise ForeignRecord("a case that is not due")
         self._next = number + 1
-        self._output(_count(record, "mark"))
+        self._output.begin(_count(record, "mark"))
         self.running = Running(self._nodes[number])
         return []
 
@@ -133,7 +140,7 @@ class Ledger:
                 "skip_reason": _optional_text(record, "skip_reason", REASON),
                 "by": _one_of(record, "by", RAISERS),
                 "exception": None if exception is None else _exception(_object(record, "exception")),
-                "output": self._output(_count(record, "mark")),
+                "output": self._output.take(_count(record, "mark")),
                 "duration_ms": _duration(record, "duration_ms"),
                 "reported": True,
             }

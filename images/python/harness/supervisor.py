@@ -162,7 +162,7 @@ class Supervisor:
                 os.set_blocking(fd, False)
             token = task.token.hex().encode()
             output = Output(output_read, token, policy.output_bytes, CASE_OUTPUT_FACTOR)
-            ledger = Ledger(task.attempt.attempt, output.take)
+            ledger = Ledger(task.attempt.attempt, output)
             pid = start.fork((order_read, record_write, output_write))
             for fd in (order_read, record_write, output_write):
                 held.close(fd)

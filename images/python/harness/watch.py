@@ -171,7 +171,6 @@ class Watch:
             self._case_since = None
         elif record.get("kind") == "begin":
             self._case_since = time.monotonic()
-            self._output.begin_case()
         before = time.monotonic()
         for frame in frames:
             self._server.send(frame)

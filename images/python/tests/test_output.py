@@ -68,22 +68,28 @@ def test_marks_nobody_asked_for_do_not_pile_up():
     for number in range(30_000):
         out.feed(b"x" * 2000 + mark(TOKEN, number))
     assert len(out._closed) < 9_000
-    assert sum(map(len, out._closed.values())) == out._kept <= 16 << 20
+    assert sum(len(segment.tail) for segment in out._closed.values()) == out._kept <= 16 << 20
     assert out.take(29_999) == "x" * 2000
     out.feed(b"again" + mark(TOKEN, 29_998))
-    assert sum(map(len, out._closed.values())) == out._kept
+    assert sum(len(segment.tail) for segment in out._closed.values()) == out._kept
 
 
 def test_a_case_over_its_limit_is_cut_with_a_mark_and_far_over_it_floods():
     out = output(limit=1000, factor=10)
-    out.begin_case()
-    out.feed(b"x" * 1001 + mark(TOKEN, 1))
-    assert out.take(1).startswith("[output cut: more than 1000 bytes]\nxxx")
+    # All of it has come before the first record is read: the marks say what belongs where.
+    out.feed(b"x" * 900 + mark(TOKEN, 1) + b"y" * 900 + mark(TOKEN, 2) + b"y" * 101 + mark(TOKEN, 3) + mark(TOKEN, 4))
+    out.begin(1)
+    assert out.take(2) == "y" * 900
+    assert out.take(3) == "[output cut: more than 1000 bytes]\n" + "y" * 101
     assert not out.flooded
     out.feed(b"x" * 9000)
     assert out.flooded
-    out.begin_case()
+    out.begin(4)
     assert not out.flooded
+    out.feed(b"x" * 1000)
+    assert not out.flooded
+    out.feed(b"x")
+    assert out.flooded
 
 
 def test_bytes_that_are_no_text():

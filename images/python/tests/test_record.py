@@ -23,8 +23,16 @@ CALL = PHASE | {"when": "call", "next": "teardown", "mark": 3}
 TEARDOWN = PHASE | {"when": "teardown", "next": None, "mark": 4}
 
 
+class Printed:
+    def begin(self, number: int) -> None:
+        assert number == BEGIN["mark"]
+
+    def take(self, number: int) -> str:
+        return f"text {number}"
+
+
 def ledger() -> Ledger:
-    return Ledger(5, lambda number: f"text {number}")
+    return Ledger(5, Printed())
 
 
 def fed(*records) -> tuple[Ledger, list]:

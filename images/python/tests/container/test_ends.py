@@ -231,7 +231,7 @@ def go():
 """
     room = open_room(sealed("lib.go()", product), pids=100)
     for number in range(2):
-        assert told(room.attempt(number))["end"] == "exited"
+        assert told(room.attempt(number))["end"] in ("exited", "case-timeout")  # it may starve itself
     room.order(2, only=[NODE + "test_first"])
     *_, end = room.until("attempt-end")
     assert end["end"] == "finished"
