@@ -5,7 +5,7 @@ use crate::server::{Registered, Server};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// How to run it: as whom, where, against what.
@@ -90,12 +90,7 @@ impl Client {
 
     /// Run it to its end.
     pub fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ran {
-        let output = self.command(args).output().unwrap();
-        Ran {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        Ran::of(self.command(args).output().unwrap())
     }
 
     /// Start it and let it run.
@@ -110,6 +105,14 @@ impl Client {
 }
 
 impl Ran {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// It ended with this code; otherwise everything it said is in the panic.
     #[track_caller]
     pub fn expect_code(&self, code: i32) -> &Self {
@@ -131,6 +134,12 @@ impl Ran {
             })
             .collect()
     }
+}
+
+/// What a client that was started came to.
+#[must_use]
+pub fn ended(client: Child) -> Ran {
+    Ran::of(client.wait_with_output().unwrap())
 }
 
 /// The three words in a folder, in the order of the join, as the files have them.

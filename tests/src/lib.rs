@@ -10,21 +10,29 @@
 )]
 
 pub mod binaries;
+pub mod cable;
 pub mod case;
 pub mod client;
 pub mod expect;
+pub mod leftovers;
 pub mod pack;
+pub mod plain;
 pub mod repo;
 pub mod sandbox;
 pub mod scored;
 pub mod server;
+pub mod stage;
+pub mod wire;
 pub mod world;
 
+pub use cable::Cable;
 pub use case::{Case, Materialized};
 pub use client::{Client, Ran};
 pub use repo::Repo;
 pub use scored::Scored;
 pub use server::{Registered, Role, Server};
+pub use stage::Stage;
+pub use wire::Wire;
 pub use world::World;
 
 /// Ask again and again until it holds; a panic after a minute.
@@ -38,4 +46,10 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
         );
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+}
+
+/// Say something that a test which passes must not keep to itself: past the harness, which swallows what is printed.
+pub fn loudly(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "\n*** {text}\n");
 }

@@ -67,6 +67,22 @@ impl Repo {
         repo
     }
 
+    /// The small one with one more sealed case that takes so long, so that there is a middle to interfere with.
+    #[must_use]
+    pub fn slow(seconds: f32) -> Self {
+        let repo = Self::small();
+        repo.write(
+            "tests/sealed/test_slow.py",
+            format!("import time\n\n\ndef test_slow():\n    time.sleep({seconds})\n"),
+        );
+        repo.write(
+            "tests/sealed/MANIFEST.txt",
+            "tests/sealed/test_core.py\ntests/sealed/test_slow.py\n",
+        );
+        repo.commit("slow");
+        repo
+    }
+
     /// A clone of this one, `origin` and all: what an agent works in.
     #[must_use]
     pub fn cloned(&self) -> Self {

@@ -5,7 +5,7 @@
 
 use crate::binaries;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,8 +15,11 @@ use tempfile::TempDir;
 use tribunal_server::store::{SqliteStore, Store as _};
 
 /// Starts the server in the background, tells its pid, leaves stdout to it alone (so that its death is the end of it),
-/// ends it politely when stdin closes, and passes its status on.
-const KEEPER: &str = r#""$@" & pid=$!; echo "pid $pid"; exec >&-; read -r _; kill -TERM "$pid" 2>/dev/null; wait "$pid""#;
+/// ends it politely when stdin closes, and passes its status on. What stdin says before it closes is done at the end: a
+/// shared server has no other end than the process, and nobody else would clean up after it.
+const KEEPER: &str = r#""$@" & pid=$!; echo "pid $pid"; exec >&-
+while read -r line; do last=$line; done
+kill -TERM "$pid" 2>/dev/null; wait "$pid"; status=$?; eval "$last"; exit $status"#;
 
 /// What a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +62,8 @@ pub struct Registered {
 pub struct Server {
     folder: TempDir,
     up: Mutex<Option<Up>>,
+    /// Where it listened last: one that is started again is found where it was.
+    address: Mutex<Option<String>>,
     config: Option<PathBuf>,
     kind: Kind,
 }
@@ -111,6 +116,7 @@ impl Server {
         let server = Self {
             folder,
             up: Mutex::new(None),
+            address: Mutex::new(None),
             config,
             kind,
         };
@@ -136,6 +142,12 @@ impl Server {
     pub fn instance(&self) -> String {
         let store = SqliteStore::open(&self.data()).unwrap();
         store.meta("instance").unwrap().unwrap()
+    }
+
+    /// Where it puts what it needs for a moment.
+    #[must_use]
+    pub fn temporary(&self) -> PathBuf {
+        self.folder.path().join("tmp")
     }
 
     /// `http://127.0.0.1:PORT`.
@@ -177,12 +189,17 @@ impl Server {
             .append(true)
             .open(self.log_file())
             .unwrap();
+        let mut listen = self.address.lock().unwrap();
+        fs::create_dir_all(self.temporary()).unwrap();
         let mut command = Command::new("sh");
         command
             .args(["-c", KEEPER, "keeper"])
             .arg(binaries::server())
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .args(["serve", "--listen"])
+            .arg(listen.as_deref().unwrap_or("127.0.0.1:0"))
+            .arg("--data")
             .arg(self.data())
+            .env("TMPDIR", self.temporary())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log);
@@ -190,7 +207,7 @@ impl Server {
             command.arg("--config").arg(config);
         }
         let mut keeper = command.spawn().unwrap();
-        let stdin = keeper.stdin.take();
+        let mut stdin = keeper.stdin.take();
         let mut lines = BufReader::new(keeper.stdout.take().unwrap())
             .lines()
             .map(Result::unwrap);
@@ -206,6 +223,12 @@ impl Server {
         };
         // Whatever else it prints must not block it.
         std::thread::spawn(move || lines.for_each(drop));
+        *listen = Some(address.clone());
+        if self.kind == Kind::Shared {
+            let mut line = self.cleaning();
+            line.push('\n');
+            stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
+        }
         *up = Some(Up {
             keeper,
             stdin,
@@ -304,12 +327,35 @@ impl Server {
         }
     }
 
+    /// All its public keys with their dates, as OpenSSH wants them, in a file that lives as long as the server.
+    #[must_use]
+    pub fn signers_file(&self) -> PathBuf {
+        let path = self.folder.path().join("allowed_signers");
+        let text = self.admin(&["key", "show", "--format", "allowed-signers"]);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
     /// Its public key as PEM, in a file that lives as long as the server.
     #[must_use]
     pub fn key_file(&self) -> PathBuf {
         let path = self.folder.path().join("key.pem");
         fs::write(&path, self.admin(&["key", "show", "--format", "pem"])).unwrap();
         path
+    }
+}
+
+impl Server {
+    /// A shell's line that removes what outlives the server on purpose: its folder, and the sealed trees.
+    fn cleaning(&self) -> String {
+        let store = SqliteStore::open(&self.data()).ok();
+        let instance = store.and_then(|store| store.meta("instance").ok().flatten());
+        // Without a name there is nothing in the engine.
+        let label = format!("label=tribunal.instance={}", instance.unwrap_or_default());
+        format!(
+            "for v in $(docker volume ls -q --filter {label}); do docker volume rm $v; done >/dev/null; rm -rf '{}'",
+            self.folder.path().display()
+        )
     }
 }
 
@@ -331,6 +377,7 @@ impl Drop for Server {
                 lines[lines.len().saturating_sub(40)..].join("\n")
             );
         }
+        let _ = Command::new("sh").arg("-c").arg(self.cleaning()).status();
     }
 }
 
