@@ -144,11 +144,13 @@ engine_process() {
     [ "$(cat "/proc/${pid:-none}/comm" 2>/dev/null || true)" = dockerd ]
 }
 
+# A machine without an init system may have no control groups mounted; every kernel of today has version 2.
 mount_cgroups() {
-    [ -e /sys/fs/cgroup/cgroup.controllers ] || [ -d /sys/fs/cgroup/memory ] && return
-    have cgroupfs-mount || install "cgroup hierarchy" cgroupfs-mount
+    if [ -e /sys/fs/cgroup/cgroup.controllers ] || [ -d /sys/fs/cgroup/memory ]; then return; fi
     say "cgroup hierarchy: mounting"
-    $sudo cgroupfs-mount
+    $sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup ||
+        die "the control groups cannot be mounted, and no container runs without them" \
+            "on a machine that is itself a container, start it with its own cgroups (privileged)"
 }
 
 # wait_for_engine PID: 0 once it answers, 1 when that process ended first or the time is up.
@@ -165,7 +167,7 @@ wait_for_engine() {
 spawn_engine() {
     $sudo mkdir -p "$logs"
     engine=$($sudo sh -c 'log=$1; shift; setsid dockerd "$@" >"$log" 2>&1 </dev/null & echo $!' sh "$logs/dockerd.log" "$@")
-    say "docker engine: started dockerd $* (log $logs/dockerd.log)"
+    say "docker engine: started dockerd${*:+ $*} (log $logs/dockerd.log)"
 }
 
 start_engine() {
