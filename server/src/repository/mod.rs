@@ -19,6 +19,7 @@ mod merge;
 mod mirror;
 mod objects;
 mod quarantine;
+mod remote;
 pub mod resolve;
 mod retention;
 mod scratch;
