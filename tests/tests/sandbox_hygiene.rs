@@ -6,8 +6,10 @@
     reason = "a test may stop at the first surprise"
 )]
 
-use bollard::models::{ContainerCreateBody, VolumeCreateRequest};
-use bollard::query_parameters::{CreateContainerOptionsBuilder, RemoveVolumeOptions};
+use bollard::models::{ContainerCreateBody, HostConfig, VolumeCreateRequest};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, KillContainerOptionsBuilder, RemoveVolumeOptions,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -78,6 +80,10 @@ async fn leave_container(engine: &Engine, instance: &str) -> String {
             "input()".to_owned(),
         ]),
         open_stdin: Some(true),
+        host_config: Some(HostConfig {
+            network_mode: Some("none".to_owned()),
+            ..HostConfig::default()
+        }),
         labels: Some(HashMap::from([
             ("tribunal.instance".to_owned(), instance.to_owned()),
             ("tribunal.kind".to_owned(), "room".to_owned()),
@@ -214,6 +220,31 @@ async fn an_engine_that_goes_away_is_ours_and_its_leftover_goes_when_it_is_back(
         let facts = run(&engine, ordered).await.unwrap();
         assert_eq!(told(&facts.attempts[0]), ["test_answer: passed"]);
         engine.sandbox.drain().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_stops_its_containers_is_ours() {
+    over(Engine::new().await.unwrap(), |engine| async move {
+        let running = hanging(&engine, CancellationToken::new()).await;
+        let name = engine.containers().await.unwrap().remove(0);
+        let began = Instant::now();
+        // What it sends first when it shuts down.
+        let options = KillContainerOptionsBuilder::new().signal("TERM").build();
+        engine
+            .docker
+            .kill_container(&name, Some(options))
+            .await
+            .unwrap();
+        let aborted = aborted(running.await.unwrap());
+        assert_eq!(aborted.code, AbortedCode::EngineUnavailable, "{aborted}");
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            began.elapsed()
+        );
+        assert!(engine.containers().await.unwrap().is_empty());
     })
     .await;
 }

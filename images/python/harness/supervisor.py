@@ -29,6 +29,7 @@ from .watch import AttemptFailed, Limits, Pipes, ServerGone, Watch
 
 PROTOCOL = 1
 PIPE_BYTES = 1 << 20
+STOPPED = 128 + signal.SIGTERM
 
 
 class Conversation:
@@ -230,7 +231,13 @@ def _wake_on_child() -> int:
     return reader
 
 
+def _leave(*_: object) -> None:
+    """Only the engine can send SIGTERM to PID 1: it stops the room. The code tells the server that nobody in here did."""
+    os._exit(STOPPED)
+
+
 def supervise() -> int:
+    signal.signal(signal.SIGTERM, _leave)
     conversation = Conversation(0, 1)
     supervisor = Supervisor(Layout(), conversation)
     trouble: tuple[str, Exception]

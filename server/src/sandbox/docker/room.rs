@@ -30,6 +30,8 @@ use tribunal_core::text::shown_bytes;
 
 /// Bytes of PID 1's standard error that reach the operator's log, for one room.
 const STDERR: usize = 64 << 10;
+/// How PID 1 leaves when it is told to, which only the engine can do: an engine that shuts down ends its containers.
+const STOPPED: i64 = 143;
 /// After the line has ended, how long PID 1 may take to be seen dead.
 const DYING: Duration = Duration::from_secs(20);
 
@@ -228,6 +230,12 @@ impl Autopsy for Pid1 {
                 ));
             }
         };
+        if code == STOPPED {
+            return Err(Aborted::new(
+                AbortedCode::EngineUnavailable,
+                "the engine stopped the container",
+            ));
+        }
         let state = self.state().await?;
         let exit_code = i32::try_from(code).ok();
         let signal = exit_code
