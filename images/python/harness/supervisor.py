@@ -232,7 +232,7 @@ def _wake_on_child() -> int:
 
 
 def _leave(*_: object) -> None:
-    """Only the engine can send SIGTERM to PID 1: it stops the room. The code tells the server that nobody in here did."""
+    """Only the engine can send SIGTERM to PID 1: it stops the room. The code says that nobody in here did."""
     os._exit(STOPPED)
 
 
