@@ -96,7 +96,7 @@ class Overlay:
         target = self._target(name)
         inside = os.path.normpath(os.path.join(os.path.dirname(name), linkname))
         # A new one that leaves its src root was not admitted; one that base has may lead anywhere in the tree.
-        if linkname.startswith("/") or f"{inside}/".startswith("../"):
+        if name in self._roots or linkname.startswith("/") or f"{inside}/".startswith("../"):
             raise OverlayError(f"symlink {name!r} leaves the tree")
         self._make(os.path.dirname(target))
         os.symlink(linkname, target)

@@ -71,7 +71,7 @@ def member(name, kind=tarfile.REGTYPE, link="", body=b""):
         [member("src/../tests/x.py")],
         [member("/src/x.py")],
         [member("srcx.py")],
-        [member("src/link", tarfile.SYMTYPE, "../tests")],
+        [member("src/link", tarfile.SYMTYPE, "../../tests")],
         [member("src/link", tarfile.SYMTYPE, "/etc")],
         [member("src/link", tarfile.SYMTYPE, ".."), member("src/link/x.py")],
         [member("src/a", tarfile.SYMTYPE, "b"), member("src/b", tarfile.DIRTYPE), member("src/a/x.py")],

@@ -229,7 +229,7 @@ def go():
     time.sleep(0.3)
     os._exit(1)
 """
-    room = open_room(sealed("lib.go()", product), pids=100)
+    room = open_room(sealed("lib.go()", product), {"case_timeout_ms": 4000}, pids=100)
     for number in range(2):
         assert told(room.attempt(number))["end"] in ("exited", "case-timeout")  # it may starve itself
     room.order(2, only=[NODE + "test_first"])
