@@ -1,6 +1,8 @@
 //! What can go wrong with a workspace, and what to do then.
 
+use crate::exit::Exit;
 use crate::failure::Failure;
+use tribunal_core::reason::RefusedCode;
 
 /// What can go wrong with a workspace.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +27,14 @@ pub enum WorkspaceError {
     /// The revision names no commit here.
     #[error("{0} names no commit here")]
     NoCommit(String),
+    /// A full id of something else: it is never peeled, for a verdict names what was asked for.
+    #[error("{id} is a {kind}")]
+    NotACommit {
+        /// The id.
+        id: String,
+        /// What it is.
+        kind: String,
+    },
     /// The index is in the middle of a merge.
     #[error("a merge is not finished: {0}")]
     Unmerged(String),
@@ -44,6 +54,11 @@ impl From<WorkspaceError> for Failure {
             WorkspaceError::Outside(_) => "run this inside the repository".to_owned(),
             WorkspaceError::NoCommit(_) => {
                 "commit first, or name another revision with --head".to_owned()
+            }
+            WorkspaceError::NotACommit { .. } => {
+                let code = RefusedCode::NotACommit;
+                return Self::new(Exit::Refused, "ask for a score", &error, code.advice())
+                    .coded(code.code());
             }
             WorkspaceError::Unmerged(_) => "resolve the merge, then ask again".to_owned(),
             WorkspaceError::Io(..) => "make room in the temporary directory".to_owned(),

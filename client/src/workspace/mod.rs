@@ -95,6 +95,18 @@ impl Workspace {
     /// It names none.
     pub fn commit(&self, revision: &str) -> Result<CommitId, WorkspaceError> {
         let no_commit = || WorkspaceError::NoCommit(shown(revision, 200));
+        if let Ok(id) = revision.parse::<CommitId>() {
+            let output = self.git.output(&["cat-file", "-t", id.as_str()])?;
+            let kind = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            return match kind.as_str() {
+                "commit" => Ok(id),
+                "" => Err(no_commit()),
+                _ => Err(WorkspaceError::NotACommit {
+                    id: id.to_string(),
+                    kind,
+                }),
+            };
+        }
         let output = self.git.output(&[
             "rev-parse",
             "--verify",
