@@ -37,6 +37,7 @@ check: ## formatting, lints, licences
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	deploy/ruff.sh
+	@if command -v buf >/dev/null; then cd proto && buf lint; else echo "buf is not installed: the proto's names are not checked here"; fi
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "cargo-deny is not installed: licences and bans are not checked here"; fi
 
 reasons: ## docs/REASONS.md from the codes

@@ -155,3 +155,9 @@ fn flags_outrank_the_file() {
     assert_eq!(config.listen.address.port(), 1);
     assert_eq!(config.log, "debug");
 }
+
+#[test]
+fn the_example_is_the_defaults() {
+    let example = parse(include_str!("../../../deploy/server.toml")).unwrap();
+    assert_eq!(example, Config::default());
+}

@@ -68,6 +68,19 @@ pub struct Tls {
     pub client_ca: Option<Vec<u8>>,
 }
 
+impl Tls {
+    fn config(&self) -> ServerTlsConfig {
+        let identity = Identity::from_pem(&self.certificate, &*self.key);
+        let config = ServerTlsConfig::new()
+            .identity(identity)
+            .timeout(Duration::from_secs(10));
+        match &self.client_ca {
+            Some(ca) => config.client_ca_root(Certificate::from_pem(ca)),
+            None => config,
+        }
+    }
+}
+
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tls")
@@ -76,11 +89,11 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-/// A socket that is bound, not yet served.
+/// A socket that is bound, its certificates read, not yet served.
 pub struct Listener {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<Tls>,
+    server: Server,
 }
 
 impl Listener {
@@ -92,13 +105,19 @@ impl Listener {
         if tls.is_none() && !address.ip().is_loopback() {
             return Err(ListenError::PlainText(address));
         }
+        let server = match tls {
+            None => Server::builder(),
+            Some(tls) => Server::builder()
+                .tls_config(tls.config())
+                .map_err(ListenError::Tls)?,
+        };
         let bind = |source| ListenError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
         Ok(Self {
             listener,
             address,
-            tls,
+            server,
         })
     }
 
@@ -119,21 +138,12 @@ impl Listener {
         close: CancellationToken,
     ) -> Result<(), ListenError> {
         let settings = services.settings.clone();
-        let mut server = Server::builder()
+        let server = self
+            .server
             .max_concurrent_streams(256)
             .http2_max_header_list_size(16 * 1024)
             .http2_keepalive_interval(Some(settings.keepalive))
             .http2_keepalive_timeout(Some(Duration::from_secs(20)));
-        if let Some(tls) = &self.tls {
-            let identity = Identity::from_pem(&tls.certificate, &*tls.key);
-            let mut config = ServerTlsConfig::new()
-                .identity(identity)
-                .timeout(Duration::from_secs(10));
-            if let Some(ca) = &tls.client_ca {
-                config = config.client_ca_root(Certificate::from_pem(ca));
-            }
-            server = server.tls_config(config).map_err(ListenError::Tls)?;
-        }
         let (routes, health) = routes(&services).await?;
         let door = Door::new(Arc::clone(&services.store), settings.call_rate);
         let gate = Gate::new(routes, door, close.clone());
