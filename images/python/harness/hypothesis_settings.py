@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import unicodedata
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,21 @@ SURROGATES = (0xD800, 0xDFFF)
 
 def register(manager: PluginManager) -> None:
     """Hypothesis's own pytest plug-in, once Hypothesis is in use: it would import it otherwise."""
-    if "hypothesis" not in sys.modules or manager.has_plugin(PLUGIN):
+    if "hypothesis" not in sys.modules or manager.has_plugin(PLUGIN) or importlib.util.find_spec(PLUGIN) is None:
         return
-    if importlib.util.find_spec(PLUGIN) is not None:
+    late = PLUGIN not in sys.modules
+    with warnings.catch_warnings(action="ignore"):
         manager.register(importlib.import_module(PLUGIN), PLUGIN)
+    if late:
+        _initialised(0)  # it waits for the start of a session that has started already
+
+
+def _initialised(value: int) -> int:
+    """Hypothesis warns of its own slow work while this is not 0; gives the former value."""
+    state: Any = importlib.import_module("_hypothesis_globals")
+    former: int = state.in_initialization
+    state.in_initialization = value
+    return former
 
 
 def warm(layout: Layout) -> None:
@@ -40,6 +52,7 @@ def warm(layout: Layout) -> None:
     from hypothesis import configuration
     from hypothesis.internal import charmap
 
+    former = _initialised(0)
     configuration.set_hypothesis_home_dir(f"{layout.state}/hypothesis")
     _write_table(charmap.charmap_file(), sorted(_categories().items()))
     for codec, last in (("ascii", 0x7F), ("iso8859-1", 0xFF), ("utf-8", sys.maxunicode)):
@@ -47,6 +60,7 @@ def warm(layout: Layout) -> None:
         _write_table(charmap.charmap_file(f"codec-v2-{codec}"), [intervals, []])
         charmap.intervals_from_codec(codec)
     charmap.charmap()
+    _initialised(former)
 
 
 def _write_table(path: Path, table: object) -> None:

@@ -126,8 +126,7 @@ class Plugin:
         chosen = [(number, item) for number, item, node in cases if self._selected(node)]
         if self._order.unsilenced:
             unsilence([item for _, item in chosen])
-        following = [item for _, item in chosen[1:]] + [None]
-        for (number, item), nextitem in zip(chosen, following, strict=True):
+        for (number, item), (_, nextitem) in zip(chosen, [*chosen[1:], (-1, None)], strict=False):
             self._number = number
             seeds.apply(self._order.seed)
             hypothesis_settings.apply(self._order.seed)

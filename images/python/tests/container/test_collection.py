@@ -116,6 +116,12 @@ def test_errors_of_collection_leave_the_other_files_alone(attempt):
     assert ran.outcomes() == {"tests/sealed/test_a.py::test_a": "passed", "tests/sealed/test_z.py::test_z": "passed"}
 
 
+def test_nothing_but_errors(attempt):
+    ran = attempt({"src/lib.py": "raise SystemExit(0)\n", "tests/sealed/test_a.py": "import lib\ndef test_a(): pass\n"})
+    assert [error["exception"]["type"] for error in ran.collected["errors"]] == ["SystemExit"]
+    assert (ran.end["end"], ran.nodes, ran.cases) == ("finished", [], {})
+
+
 def test_a_conftest_that_cannot_be_imported_is_named(attempt):
     ran = attempt(
         {

@@ -215,15 +215,23 @@ def test_properties_that_only_a_helper_knows_of(attempt):
     """Hypothesis is warmed where a sealed file names it; where it comes in later it is pinned all the same."""
     ran = attempt(
         {
-            "tests/sealed/helpers.py": "import time\nfrom hypothesis import given, settings, strategies as st\nnumbers = given(st.integers())\n",
+            "pytest.ini": "[pytest]\nfilterwarnings = error\n",
+            "tests/sealed/helpers.py": """
+import time
+from hypothesis import HealthCheck, given, settings, strategies as st
+numbers, texts, checks = given(st.integers()), given(st.text()), list(HealthCheck)
+""",
             "tests/sealed/test_a.py": """
-from helpers import numbers, settings, time
+from helpers import checks, numbers, settings, texts, time
 seen = []
-@settings(deadline=1)
+@settings(deadline=1, suppress_health_check=checks)
 @numbers
 def test_slow(n):
     if not seen: time.sleep(0.05)
     seen.append(n)
+@settings(max_examples=1)
+@texts
+def test_text(s): pass
 def test_again():
     first = list(seen)
     seen.clear()
@@ -238,6 +246,7 @@ def test_again():
 def test_text_is_drawn_without_a_slow_start(attempt):
     ran = attempt(
         {
+            "pytest.ini": "[pytest]\nfilterwarnings = error\n",
             "tests/sealed/test_a.py": """
 import time
 from hypothesis import given, settings, strategies as st
@@ -249,7 +258,7 @@ def test_tables():
     assert charmap.intervals_from_codec.cache_info().currsize == 3
     assert charmap.charmap()["Cs"] == ((0xD800, 0xDFFF),)
     assert charmap.charmap_file().parent.parent.parent == __import__("pathlib").Path("/run/tribunal/hypothesis")
-"""
+""",
         }
     )
     assert set(ran.outcomes().values()) == {"passed"}, ran.failures()
