@@ -21,6 +21,7 @@ mod files;
 mod options;
 mod record;
 mod requirements;
+mod rootfs;
 mod wheels;
 
 pub use embedded::runner_digest;
