@@ -21,6 +21,7 @@ import _pytest.python
 from _pytest.pathlib import resolve_package_path
 
 from .layout import Layout
+from .orders import Policy
 from .source import PRODUCT, Sides
 
 
@@ -133,8 +134,9 @@ class Compiled:
         return self.codes.get(str(source)) if self.usable else None
 
 
-def install(layout: Layout, sides: Sides, compiled: Compiled) -> None:
+def install(layout: Layout, policy: Policy, sides: Sides, compiled: Compiled) -> None:
     _compile_from_source(layout)
+    _give_way(layout, policy)
     modules = SealedModules(layout)
     _pytest.python.import_path = modules.load  # type: ignore[attr-defined, assignment]
     _pytest.config.import_path = modules.load  # type: ignore[attr-defined, assignment]
@@ -157,6 +159,20 @@ def _compile_from_source(layout: Layout) -> None:
 
     sys.path_hooks.insert(0, of_tree)
     sys.path_importer_cache.clear()
+
+
+def _give_way(layout: Layout, policy: Policy) -> None:
+    """A warmed dependency leaves where the policy's roots have a module of its name: they come before it."""
+    warmed = {name.partition(".")[0] for name, module in sys.modules.items() if _is_in(module, layout.deps)}
+    roots = layout.import_roots(policy.pythonpath)
+    ousted = {name for name in warmed if importlib.machinery.PathFinder.find_spec(name, roots) is not None}
+    for name in [name for name in sys.modules if name.partition(".")[0] in ousted]:
+        del sys.modules[name]
+
+
+def _is_in(module: object, place: str) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and file.startswith(f"{place}/")
 
 
 def _refuse_conftests(sides: Sides) -> None:

@@ -81,7 +81,7 @@ def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepar
     seeds.apply(order.seed)
     hypothesis_settings.apply(order.seed)
     compiled = imports.Compiled(prepared.codes)
-    imports.install(layout, sides, compiled)
+    imports.install(layout, policy, sides, compiled)
     # A case id in the environment would tell the product which answer is wanted.
     _pytest.runner._update_current_test_var = lambda item, when: None
     try:

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import tarfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,12 @@ class Room:
     """One container, from `ready` to `bye`."""
 
     def __init__(
-        self, tree: Path, policy: Mapping[str, Any] | None = None, memory: str = "512m", pids: int = 256
+        self,
+        tree: Path,
+        policy: Mapping[str, Any] | None = None,
+        memory: str = "512m",
+        pids: int = 256,
+        options: Sequence[str] = (),
     ) -> None:
         self.policy = POLICY | dict(policy or {})
         self.name = f"{LABEL}-{uuid.uuid4().hex[:12]}"
@@ -112,7 +117,17 @@ class Room:
         for root in self.policy["src_roots"]:
             if root.endswith("/"):
                 command += ["--tmpfs", f"/tree/{root[:-1]}:mode=0755,noexec,nosuid,nodev"]
-        command += ["--entrypoint", "/usr/bin/python3", IMAGE, "-I", "-S", "-B", "/opt/tribunal/harness", "supervise"]
+        command += [
+            *options,
+            "--entrypoint",
+            "/usr/bin/python3",
+            IMAGE,
+            "-I",
+            "-S",
+            "-B",
+            "/opt/tribunal/harness",
+            "supervise",
+        ]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.ready = self.receive()
 

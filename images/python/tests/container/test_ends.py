@@ -112,8 +112,8 @@ def go():
     end = told(ran)
     assert (end["end"], end["signal"]) == ("case-timeout", 9)
     assert ran.cases[NODE + "test_second"][-1]["output"] == "before the wait\n"
-    assert 700 <= end["wall_ms"] < 5000
-    assert time.monotonic() - started < 20
+    assert 700 <= end["wall_ms"] < 15_000
+    assert time.monotonic() - started < 40  # of one hour
 
 
 def test_an_attempt_that_takes_too_long(attempt):

@@ -285,3 +285,34 @@ def spoil():
         "failed",
         "passed",
     ]
+
+
+def test_clock_and_entropy_are_pinned_in_the_attempt_and_its_children(open_room):
+    room = open_room(
+        {
+            "tests/sealed/test_a.py": """
+import datetime, json, os, random, secrets, subprocess, sys, tempfile, time, uuid
+def test_clock():
+    started = time.monotonic()
+    time.sleep(0.05)
+    assert time.monotonic() > started
+    child = subprocess.check_output([sys.executable, "-c", "import time; print(time.time())"], env={}, text=True)
+    print(json.dumps([time.time(), datetime.datetime.now(datetime.UTC).isoformat(), float(child)]))
+def test_entropy():
+    child = subprocess.check_output([sys.executable, "-c", "import os; print(os.urandom(4).hex())"], env={}, text=True)
+    print(json.dumps([os.urandom(8).hex(), str(uuid.uuid4()), secrets.token_hex(4), random.SystemRandom().random(),
+        tempfile.mktemp(), child.strip()]))
+""",
+        }
+    )
+
+    def read(ran, case):
+        assert set(ran.outcomes().values()) == {"passed"}, ran.failures()
+        return json.loads(ran.phase(f"tests/sealed/test_a.py::{case}", "call")["output"])
+
+    first, second = room.attempt(0), room.attempt(1)
+    assert read(first, "test_clock") == [1_789_171_200.0, "2026-09-12T00:00:00+00:00", 1_789_171_200.0]
+    assert read(first, "test_entropy") == read(second, "test_entropy")
+    other = room.attempt(2, seed=5, clock="2028-01-01T00:00:00Z")
+    assert read(other, "test_clock")[0] == 1_830_297_600.0
+    assert not set(read(other, "test_entropy")) & set(read(first, "test_entropy"))
