@@ -3,7 +3,7 @@
 //! Evidence is only ever added. A stored attempt is never outvoted: whatever ran on this content before goes to the judge
 //! beside what runs now. Never judges.
 
-use super::base::{BaseRun, base_run, key};
+use super::base::{BaseRun, key};
 use super::{Rooms, off};
 use crate::clock;
 use crate::image::{self, BuiltImage, ImageError};
@@ -11,14 +11,14 @@ use crate::overlay::SealedOverlay;
 use crate::sandbox::{
     AttemptOrder, Extent, RunEvent, RunFacts, RunOrder, SandboxError, SealedTree, SilenceMode,
 };
-use crate::store::{self, AttemptKey, AttemptSource, Collected, EventKind, StoreError};
+use crate::store::{self, AttemptKey, AttemptSource, EventKind, StoreError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tribunal_core::id::{Digest, NodeId, ScoreId, UnixTime};
+use tribunal_core::id::{NodeId, ScoreId, UnixTime};
 use tribunal_core::judge;
 use tribunal_core::lease::Functions;
-use tribunal_core::outcome::{AttemptFacts, CaseRecord, Lane, Phase, Signature, fold};
+use tribunal_core::outcome::{AttemptFacts, Lane};
 use tribunal_core::plan::RunPlan;
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::report;
@@ -113,102 +113,6 @@ impl Run<'_> {
             .map_err(|SandboxError::Aborted(aborted)| aborted)?;
         let base = self.base(&image, &tree).await?;
         Ok(Ground { image, tree, base })
-    }
-
-    async fn base(&self, image: &BuiltImage, tree: &SealedTree) -> Result<BaseRun, Aborted> {
-        let name = self.base_key(image);
-        let found = store::off(&self.rooms.store, {
-            let name = name.clone();
-            move |s| s.collected(&name)
-        })
-        .await?;
-        if let Some(base) = found.and_then(|kept| serde_json::from_str(&kept.0).ok()) {
-            return Ok(base);
-        }
-        self.tell("running base once, to know its cases").await;
-        let order = base_run(self.order(
-            image,
-            tree,
-            self.overlay.base_src_tar().map_err(Aborted::from)?,
-        ));
-        let facts = self.run(order, None).await?;
-        let mut attempts = facts.attempts.into_iter();
-        let (Some(attempt), None) = (attempts.next(), attempts.next()) else {
-            return Err(Aborted::new(
-                AbortedCode::Internal,
-                "base's run is not one attempt",
-            ));
-        };
-        let base = BaseRun {
-            attempt,
-            digests: facts.digests,
-            undigested: facts.undigested,
-            python_tag: facts.python_tag,
-        };
-        let text = serde_json::to_string(&base).map_err(|error| {
-            Aborted::new(AbortedCode::Internal, format!("keep base's run: {error}"))
-        })?;
-        let at = clock::now();
-        store::off(&self.rooms.store, move |s| {
-            s.keep_collected(&name, at, &Collected(text))
-        })
-        .await?;
-        Ok(base)
-    }
-
-    /// What base's silenced cases say once they are made to speak: the failure that a lease has to name.
-    pub(super) async fn signatures(
-        &self,
-        ground: &Ground,
-    ) -> Result<Vec<(NodeId, Signature)>, Aborted> {
-        let silent = |record: &&CaseRecord| {
-            let phases: Vec<&Phase> = record.phases.iter().collect();
-            fold(&phases, ground.base.attempt.end.end).is_silent()
-        };
-        let cases = ground.base.attempt.cases.iter().filter(silent);
-        let cases: Vec<NodeId> = cases.map(|record| record.node.clone()).collect();
-        if cases.is_empty() {
-            return Ok(Vec::new());
-        }
-        let src = self.overlay.base_src_tar().map_err(Aborted::from)?;
-        let mut order = base_run(self.order(&ground.image, &ground.tree, src));
-        for attempt in &mut order.attempts {
-            attempt.silence = SilenceMode::Unsilenced;
-            attempt.only = Some(cases.clone());
-        }
-        order.digests.clear();
-        let facts = self.run(order, None).await?;
-        let spoke = |record: &CaseRecord| {
-            let failure = record.phases.iter().find_map(|p| p.exception.as_ref())?;
-            Some((record.node.clone(), Signature::of(failure)))
-        };
-        let records = facts.attempts.iter().flat_map(|attempt| &attempt.cases);
-        Ok(records.filter_map(spoke).collect())
-    }
-
-    /// Everything that could change what base collects or does.
-    fn base_key(&self, image: &BuiltImage) -> Digest {
-        let src = self.plan.src().base.iter();
-        let src: Vec<String> = src
-            .map(|(path, entry)| {
-                format!(
-                    "{:?} {} {}",
-                    entry.mode,
-                    entry.id,
-                    hex::encode(path.as_bytes())
-                )
-            })
-            .collect();
-        let files: Vec<&str> = self.plan.files().iter().map(|f| f.as_str()).collect();
-        key(&[
-            "base-run/v1",
-            self.overlay.tree_digest().as_str(),
-            Digest::of(src.join("\n").as_bytes()).as_str(),
-            &image.engine_id,
-            image.runner_digest.as_str(),
-            self.plan.patch().policy().digest().as_str(),
-            &files.join("\n"),
-        ])
     }
 
     /// The attempts of the property lane, and of the lease side run where base's leases want one.
@@ -320,7 +224,12 @@ impl Run<'_> {
         })
     }
 
-    fn order(&self, image: &BuiltImage, tree: &SealedTree, src_tar: bytes::Bytes) -> RunOrder {
+    pub(super) fn order(
+        &self,
+        image: &BuiltImage,
+        tree: &SealedTree,
+        src_tar: bytes::Bytes,
+    ) -> RunOrder {
         RunOrder {
             score: self.id.to_string(),
             lane: Lane::Property,
@@ -336,7 +245,11 @@ impl Run<'_> {
     }
 
     /// Run an order, telling and keeping what happens while it happens.
-    async fn run(&self, order: RunOrder, keep: Option<AttemptKey>) -> Result<RunFacts, Aborted> {
+    pub(super) async fn run(
+        &self,
+        order: RunOrder,
+        keep: Option<AttemptKey>,
+    ) -> Result<RunFacts, Aborted> {
         let (lane, total) = (order.lane, count(order.attempts.len()));
         let (events, mut inbox) = mpsc::channel(EVENTS);
         // A child: our own trouble ends this run without looking like the caller's cancel.
@@ -378,7 +291,7 @@ impl Run<'_> {
         .await
     }
 
-    async fn tell(&self, stage: &str) {
+    pub(super) async fn tell(&self, stage: &str) {
         self.send(EventKind::Preparing {
             stage: stage.to_owned(),
         })
