@@ -37,6 +37,7 @@ conformance! {
     digests,
     dropped,
     events,
+    exit_at_import,
     exit_in_mid_run,
     exit_zero_in_mid_run,
     killed_in_mid_run,

@@ -153,12 +153,19 @@ def _owner(pid: str) -> int | None:
 
 
 def run_delay_ms(pid: int) -> float:
-    """How long the threads of a process waited for a processor that somebody else had."""
-    total = 0
+    """The most that any one thread of a process waited for a processor that somebody else had.
+
+    Not their sum: threads that crowd each other out could make that as large as they like, and so look starved.
+    """
+    longest = 0
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return 0.0
+    for thread in threads:
+        try:
             fields = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
-            total += int(fields[1])
-    except (OSError, IndexError, ValueError):
-        return total / 1e6
-    return total / 1e6
+            longest = max(longest, int(fields[1]))
+        except (OSError, IndexError, ValueError):
+            continue
+    return longest / 1e6

@@ -211,7 +211,8 @@ pub struct AttemptEnd {
     pub wall_ms: u64,
     /// CPU time of its processes.
     pub cpu_ms: u64,
-    /// Time its processes waited for a CPU.
+    /// The most that any one of its threads waited for a CPU. Not the sum: threads that crowd each other out could make
+    /// that as large as they like.
     pub run_delay_ms: u64,
     /// Out-of-memory kills in its cgroup, its children's included.
     pub oom_kills: u64,
@@ -220,6 +221,9 @@ pub struct AttemptEnd {
     /// Said where the server had to conclude this end: the room was gone, and this attempt died with it or never ran.
     #[serde(default)]
     pub note: Option<String>,
+    /// The end of what it printed outside of any case: what the interpreter said before it left.
+    #[serde(default)]
+    pub output: String,
 }
 
 /// The kinds of end.

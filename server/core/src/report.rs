@@ -245,12 +245,15 @@ pub struct AttemptPart {
     pub wall_ms: u64,
     /// CPU milliseconds.
     pub cpu_ms: u64,
-    /// Milliseconds it waited for a CPU.
+    /// Milliseconds that one of its threads waited for a CPU, at the most.
     pub run_delay_ms: u64,
     /// Processes killed for memory.
     pub oom_kills: u64,
     /// Bytes it printed.
     pub output_bytes: u64,
+    /// The end of what it printed outside of any case. Candidate text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
 }
 
 /// The pins of the policy.

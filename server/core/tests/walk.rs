@@ -192,6 +192,7 @@ fn attempt(lane: Lane, cases: &[(&str, PhaseOutcome)]) -> AttemptFacts {
             oom_kills: 0,
             output_bytes: 0,
             note: None,
+            output: String::new(),
         },
     }
 }

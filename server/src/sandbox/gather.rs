@@ -76,6 +76,7 @@ impl Gather {
                     oom_kills: 0,
                     output_bytes: 0,
                     note: None,
+                    output: String::new(),
                 },
             },
             collection: Collection::Going,
@@ -232,6 +233,7 @@ impl Gather {
             run_delay_ms: ended.run_delay_ms,
             oom_kills: ended.oom_kills,
             output_bytes: ended.output_bytes,
+            output: self.kept(tail(ended.output, OUTPUT)),
             note: self.spoiled,
         };
         Ok(self.facts)
@@ -251,6 +253,7 @@ impl Gather {
             oom_kills: u64::from(death.end == End::OutOfMemory),
             output_bytes: 0,
             note: Some(death.note.clone()),
+            output: String::new(),
         };
         self.facts
     }

@@ -202,6 +202,8 @@ pub(crate) struct Ended {
     pub(crate) run_delay_ms: u64,
     pub(crate) oom_kills: u64,
     pub(crate) output_bytes: u64,
+    #[serde(default)]
+    pub(crate) output: String,
     pub(crate) start: u32,
     pub(crate) uid: u32,
 }

@@ -108,6 +108,7 @@ fn facts(index: u32, lane: Lane) -> AttemptFacts {
             oom_kills: 0,
             output_bytes: 0,
             note: None,
+            output: String::new(),
         },
     }
 }

@@ -23,6 +23,7 @@ pub fn source(name: &str) -> &'static str {
         "test_floods.py" => include_str!("sealed/test_floods.py"),
         "test_hangs.py" => include_str!("sealed/test_hangs.py"),
         "test_hash_seed.py" => include_str!("sealed/test_hash_seed.py"),
+        "test_leaves_early.py" => include_str!("sealed/test_leaves_early.py"),
         "test_leftovers.py" => include_str!("sealed/test_leftovers.py"),
         "test_limits.py" => include_str!("sealed/test_limits.py"),
         "test_outcomes.py" => include_str!("sealed/test_outcomes.py"),

@@ -145,6 +145,22 @@ pub async fn exit_zero_in_mid_run(subject: Shared) {
     assert_eq!(facts.attempts[0].end.exit_code, Some(0));
 }
 
+/// A file that leaves while it is imported: nothing was collected, and what it said last is there.
+pub async fn exit_at_import(subject: Shared) {
+    let order = Order::of(&subject, &["test_leaves_early.py", "test_src.py"]);
+    let facts = facts(&subject, &order).await;
+    let attempt = &facts.attempts[0];
+    assert_eq!(attempt.end.end, End::Exited, "{:?}", attempt.end);
+    assert_eq!(attempt.end.exit_code, Some(5));
+    assert_eq!(attempt.end.running, None);
+    assert!(
+        attempt.end.output.contains("last words"),
+        "{:?}",
+        attempt.end
+    );
+    assert!(attempt.collected.is_empty() && attempt.cases.is_empty());
+}
+
 /// A signal that the harness did not send.
 pub async fn killed_in_mid_run(subject: Shared) {
     let facts = ends(subject, "test_dies.py", End::Killed, |_| {}).await;

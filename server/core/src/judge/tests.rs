@@ -58,6 +58,7 @@ fn attempt() -> Attempt {
             oom_kills: 0,
             output_bytes: 0,
             note: None,
+            output: String::new(),
         },
     })
 }

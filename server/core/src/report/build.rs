@@ -184,6 +184,7 @@ fn attempts<'a>(
             run_delay_ms: facts.end.run_delay_ms,
             oom_kills: facts.end.oom_kills,
             output_bytes: facts.end.output_bytes,
+            output: facts.end.output.clone(),
         })
 }
 

@@ -80,6 +80,9 @@ impl Report {
             for case in &mut self.cases {
                 case.failure = None;
             }
+            for attempt in &mut self.attempts {
+                attempt.output.clear();
+            }
         }
         if names == Shown::No {
             self.cases.clear();
@@ -131,21 +134,23 @@ impl Report {
     /// Cut what is longer; says how many texts were.
     fn cut_texts(&mut self, cap: usize) -> usize {
         let mut count = 0;
+        let mut cut = |text: &mut String, end| {
+            if text.len() > cap && text.chars().count() > cap {
+                *text = shortened(text, cap, end);
+                count += 1;
+            }
+        };
+        for attempt in &mut self.attempts {
+            cut(&mut attempt.output, End::Tail);
+        }
         for failure in self
             .cases
             .iter_mut()
             .filter_map(|case| case.failure.as_mut())
         {
-            for (text, end) in [
-                (&mut failure.message, End::Start),
-                (&mut failure.traceback, End::Tail),
-                (&mut failure.output, End::Tail),
-            ] {
-                if text.len() > cap && text.chars().count() > cap {
-                    *text = shortened(text, cap, end);
-                    count += 1;
-                }
-            }
+            cut(&mut failure.message, End::Start);
+            cut(&mut failure.traceback, End::Tail);
+            cut(&mut failure.output, End::Tail);
         }
         count
     }

@@ -100,6 +100,7 @@ fn facts() -> AttemptFacts {
             oom_kills: 0,
             output_bytes: 7,
             note: None,
+            output: format!("{SECRET} the end of what the attempt printed"),
         },
     }
 }
@@ -182,6 +183,7 @@ fn the_operator_sees_everything_and_it_reads_back() {
 fn full_differs_from_the_operators_by_its_level_alone() {
     let (operator, _) = rendered(&small(), Audience::Operator);
     let (full, _) = rendered(&small(), Audience::Caller(FeedbackLevel::Full));
+    assert!(full.attempts.iter().all(|a| a.output.contains(SECRET)));
     assert_eq!(
         Report {
             feedback: Feedback::Operator,

@@ -16,6 +16,7 @@
 //! #: takes N ms                               `never ends`
 //! #: exits N                                  `dies of signal N`, `eats memory`, `floods output`
 //! #: module skips REASON                      anywhere: the file; `module fails TYPE: MESSAGE`
+//! #: module prints TEXT and exits N
 //! ```
 
 use tribunal_core::outcome::{ExceptionText, When};
@@ -33,6 +34,7 @@ pub(super) enum Import {
     Works,
     Skips(String),
     Fails(ExceptionText),
+    Exits(String, i32),
 }
 
 /// One test function.
@@ -88,6 +90,11 @@ pub(super) fn read(text: &str) -> Result<Script, String> {
                 script.import = Import::Skips(reason.to_owned());
             } else if let Some(wrong) = said.strip_prefix("module fails ") {
                 script.import = Import::Fails(exception(wrong)?);
+            } else if let Some(rest) = said.strip_prefix("module prints ") {
+                let parts = rest.rsplit_once(" and exits ");
+                let parts = parts.and_then(|(text, code)| Some((text, code.parse().ok()?)));
+                let (text, code) = parts.ok_or_else(|| format!("`{said}` is not understood"))?;
+                script.import = Import::Exits(text.to_owned(), code);
             } else {
                 pending.push(said);
             }

@@ -176,7 +176,6 @@ impl Harness {
             .ok_or_else(|| Over::Trouble("an attempt before configure".to_owned()))?;
         let files = configured.files.clone();
         let limit = Duration::from_millis(configured.policy.attempt_timeout_ms);
-        let uid = configured.uid_base + attempt.attempt % configured.uid_count;
         let began = Instant::now();
         let mut plan = Vec::new();
         let (mut cases, mut errors, mut skips) = (Vec::new(), Vec::new(), Vec::new());
@@ -184,6 +183,14 @@ impl Harness {
             let script = self.script(file)?;
             match script.import {
                 Import::Works => {}
+                Import::Exits(text, code) => {
+                    let cut = Cut {
+                        end: "exited",
+                        exit_code: Some(code),
+                        signal: None,
+                    };
+                    return self.ended(attempt, cut, None, &text, began).await;
+                }
                 Import::Skips(reason) => {
                     skips.push(
                         json!({ "node": file, "file": file, "reason": reason, "by": "sealed" }),
@@ -249,13 +256,26 @@ impl Harness {
             exit_code: Some(0),
             signal: None,
         });
+        self.ended(attempt, cut, running, "", began).await
+    }
+
+    async fn ended(
+        &self,
+        attempt: &Attempt,
+        cut: Cut,
+        running: Option<String>,
+        output: &str,
+        began: Instant,
+    ) -> Result<(), Over> {
+        let configured = self.configured.as_ref();
+        let uid = configured.map_or(0, |c| c.uid_base + attempt.attempt % c.uid_count);
         let phase = running.as_ref().map(|_| When::Call);
         let wall = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.say(&json!({
             "type": "attempt-end", "attempt": attempt.attempt, "end": cut.end, "exit_code": cut.exit_code,
             "signal": cut.signal, "running": running, "phase": phase, "wall_ms": wall, "cpu_ms": wall,
-            "run_delay_ms": 0, "oom_kills": u32::from(cut.end == "out-of-memory"), "output_bytes": 0,
-            "start": attempt.start, "uid": uid
+            "run_delay_ms": 0, "oom_kills": u32::from(cut.end == "out-of-memory"), "output_bytes": output.len(),
+            "output": output, "start": attempt.start, "uid": uid
         }))
         .await
     }
