@@ -1,30 +1,38 @@
-//! The runner image at work: pins without any environment, the system calls of a sealed room, and an
-//! image with a project's own dependencies. The image is kept between runs in the target folder.
+//! The runner image: what is in it, that it comes out the same again, pins without any environment, the
+//! system calls of a sealed room, and an image with a project's own dependencies. The base is kept
+//! between runs in the target folder; `make image-repro` builds it twice from nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tribunal_server::image::{self, BuildOptions, BuiltImage, ImageError};
+use tribunal_server::image::{self, BuildOptions, BuiltImage, ImageError, Presence};
 
 const NUMPY: &str = "numpy==2.3.4 \
     --hash=sha256:fc8a63918b04b8571789688b2780ab2b4a33ab44bfe8ccea36d3eba51228c953 \
     --hash=sha256:4ee6a571d1e4f0ea6d5f22d6e5fbd6ed1dc2b18542848e1e7301bd190500c9d7\n";
 
-/// A data folder of this test with the cache that all of them share.
-async fn build(data: &Path, requirements: Option<&str>) -> Result<BuiltImage, ImageError> {
+/// What all of these tests share, also from run to run.
+fn shared_cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("image-cache")
+}
+
+/// Builds into a data folder of this test.
+async fn build(
+    data: &Path,
+    cache: &Path,
+    requirements: Option<&str>,
+) -> Result<BuiltImage, ImageError> {
     let mut options = BuildOptions::new(data);
-    options.cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("image-cache");
+    cache.clone_into(&mut options.cache);
     if let Some(text) = requirements {
         let file = data.join("requirements.txt");
         std::fs::write(&file, text).unwrap();
         options.requirements = Some(file);
     }
-    image::build(&image::connect(None).await?, &options, &|step| {
-        eprintln!("image: {step}")
-    })
-    .await
+    let docker = image::connect(None).await?;
+    image::build(&docker, &options, &|step| eprintln!("image: {step}")).await
 }
 
 fn script(name: &str) -> PathBuf {
@@ -57,10 +65,123 @@ fn run(image: &BuiltImage, arguments: &[&str], name: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// Runs Python in the image without the sandbox's mounts, as a user that owns nothing.
+fn python(image: &BuiltImage, user: &str, code: &str) -> String {
+    let output = Command::new("docker")
+        .args([
+            "run",
+            "--rm",
+            "--network=none",
+            "--read-only",
+            "--user",
+            user,
+            "--entrypoint=python3",
+        ])
+        .args(["--workdir=/", &image.engine_id, "-I", "-B", "-c", code])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_inputs_are_the_same_image_and_it_is_on_record() {
+    let data = tempfile::tempdir().unwrap();
+    let first = build(data.path(), &shared_cache(), None).await.unwrap();
+    // Another cache with the same base: wheels are fetched and everything is assembled anew.
+    let cache = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::create_dir(cache.path().join("base")).unwrap();
+    for entry in std::fs::read_dir(shared_cache().join("base")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::hard_link(
+            entry.path(),
+            cache.path().join("base").join(entry.file_name()),
+        )
+        .unwrap();
+    }
+    let again = build(data.path(), cache.path(), None).await.unwrap();
+    assert!(again.built_at >= first.built_at);
+    assert_eq!(
+        first,
+        BuiltImage {
+            built_at: first.built_at,
+            ..again.clone()
+        }
+    );
+
+    assert_eq!(
+        image::find(data.path(), image::DEFAULT_TAG).unwrap(),
+        Some(again.clone())
+    );
+    let docker = image::connect(None).await.unwrap();
+    assert_eq!(
+        image::presence(&docker, &again).await.unwrap(),
+        Presence::Present
+    );
+    let gone = BuiltImage {
+        engine_id: format!("sha256:{}", "0".repeat(64)),
+        ..again
+    };
+    assert_eq!(
+        image::presence(&docker, &gone).await.unwrap(),
+        Presence::Absent
+    );
+
+    contents(&first);
+}
+
+fn contents(image: &BuiltImage) {
+    let version = python(
+        image,
+        "65534:65534",
+        "import platform; print(platform.python_version())",
+    );
+    assert_eq!(version, image.python);
+    let report = python(
+        image,
+        "65534:65534",
+        r#"
+import json, os, sys, time, zoneinfo, importlib.util, pathlib
+sys.path.insert(0, "/opt/tribunal/runner")
+import pytest, hypothesis
+caches = [p for p in map(pathlib.Path, (pytest.__cached__, json.__cached__, hypothesis.__cached__)) if p.exists()]
+flags = [int.from_bytes(p.read_bytes()[4:8], "little") for p in caches]
+print(json.dumps({
+    "pytest": pytest.__version__,
+    "unchecked": flags == [1, 1, 1],
+    "pip": importlib.util.find_spec("pip") is not None,
+    "preload": pathlib.Path("/etc/ld.so.preload").read_text(),
+    "mapped": "libtribunal_pins.so" in pathlib.Path("/proc/self/maps").read_text(),
+    "links": [os.readlink("/etc/passwd"), os.readlink("/etc/group")],
+    "folders": [os.path.isdir(p) for p in ("/tree", "/srcfiles", "/home/attempt", "/run/tribunal", "/opt/tribunal/deps")],
+    "harness": [os.path.exists("/opt/tribunal/harness/" + name) for name in ("__main__.py", "tests")],
+    "zone": str(zoneinfo.ZoneInfo("US/Eastern")),
+    "encoding": sys.getfilesystemencoding(),
+    "times": len({os.stat(p).st_mtime for p in ("/usr/bin/python3", pytest.__file__, "/etc/ld.so.preload")}),
+    "setuid": [p for r, _, fs in os.walk("/usr") for f in fs if not os.path.islink(p := os.path.join(r, f)) and os.stat(p).st_mode & 0o6000],
+}))
+"#,
+    );
+    let expected = format!(
+        r#"{{"pytest": "{}", "unchecked": true, "pip": false, "preload": "/opt/tribunal/lib/libtribunal_pins.so\n", "mapped": true, "links": ["/run/tribunal/etc/passwd", "/run/tribunal/etc/group"], "folders": [true, true, true, true, true], "harness": [true, false], "zone": "US/Eastern", "encoding": "utf-8", "times": 1, "setuid": []}}"#,
+        image
+            .runner
+            .iter()
+            .find(|package| package.name == "pytest")
+            .unwrap()
+            .version
+    );
+    assert_eq!(report, expected);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn children_without_an_environment_are_pinned_and_pid_1_is_not() {
     let data = tempfile::tempdir().unwrap();
-    let image = build(data.path(), None).await.unwrap();
+    let image = build(data.path(), &shared_cache(), None).await.unwrap();
     let seen = run(&image, &[], "pinned.py");
     assert_eq!(seen["pid"], 1);
     let (real, own) = (
@@ -94,7 +215,9 @@ async fn children_without_an_environment_are_pinned_and_pid_1_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sealed_room_runs_tests_and_numpy_and_refuses_what_no_test_needs() {
     let data = tempfile::tempdir().unwrap();
-    let image = build(data.path(), Some(NUMPY)).await.unwrap();
+    let image = build(data.path(), &shared_cache(), Some(NUMPY))
+        .await
+        .unwrap();
     assert_eq!(image.deps.len(), 1);
     assert_ne!(image.tag, image::DEFAULT_TAG);
     let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sandbox/seccomp.json");
@@ -128,7 +251,7 @@ async fn requirements_that_do_not_fit_are_refused_in_words() {
             "pip could not fetch the packages",
         ),
     ] {
-        let error = build(data.path(), Some(&text))
+        let error = build(data.path(), &shared_cache(), Some(&text))
             .await
             .unwrap_err()
             .to_string();
@@ -143,10 +266,14 @@ async fn requirements_that_do_not_fit_are_refused_in_words() {
         .split("sortedcontainers")
         .next()
         .unwrap();
-    let error = build(data.path(), Some(&format!("pytest=={alone}")))
-        .await
-        .unwrap_err()
-        .to_string();
+    let error = build(
+        data.path(),
+        &shared_cache(),
+        Some(&format!("pytest=={alone}")),
+    )
+    .await
+    .unwrap_err()
+    .to_string();
     assert!(error.contains("pytest requires pluggy"), "{error}");
     assert_eq!(image::list(data.path()).unwrap(), []);
 }
