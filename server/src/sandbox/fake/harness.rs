@@ -1,7 +1,8 @@
 //! The other end of the conversation, played from scripts: orders come in, messages go out, as a harness would send them.
 
 use super::super::frames::{self, Decoder, Frame};
-use super::dialect::{self, Act, Import, Mark, Script, Test};
+use super::dialect::{self, Import, Mark, Script};
+use super::played::{Cut, Node, Played, nodes, passed, unreported};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, DuplexStream};
 use tokio::sync::mpsc;
-use tribunal_core::outcome::{ExceptionText, When};
+use tribunal_core::outcome::When;
 
 /// The files of a tree, by path.
 pub(super) type Files = HashMap<String, Vec<u8>>;
@@ -37,31 +38,31 @@ enum Order {
 }
 
 #[derive(Deserialize)]
-struct Configure {
-    policy: Policy,
+pub(super) struct Configure {
+    pub(super) policy: Policy,
     files: Vec<String>,
-    starts: Vec<Start>,
+    pub(super) starts: Vec<Start>,
     uid_base: u32,
     uid_count: u32,
     src_size: usize,
 }
 
 #[derive(Deserialize)]
-struct Policy {
+pub(super) struct Policy {
     attempt_timeout_ms: u64,
-    case_timeout_ms: u64,
+    pub(super) case_timeout_ms: u64,
 }
 
 #[derive(Deserialize)]
-struct Start {
-    hash_seed: u32,
+pub(super) struct Start {
+    pub(super) hash_seed: u32,
 }
 
 #[derive(Deserialize)]
-struct Attempt {
+pub(super) struct Attempt {
     attempt: u32,
-    start: usize,
-    mode: String,
+    pub(super) start: usize,
+    pub(super) mode: String,
     only: Option<Vec<String>>,
     collect_only: bool,
 }
@@ -82,26 +83,13 @@ pub(super) async fn play(tree: Arc<Files>, orders: DuplexStream, said: Said) {
     }
 }
 
-struct Harness {
-    tree: Arc<Files>,
-    src: Files,
+pub(super) struct Harness {
+    pub(super) tree: Arc<Files>,
+    pub(super) src: Files,
     orders: DuplexStream,
     decoder: Decoder,
     said: Said,
-    configured: Option<Configure>,
-}
-
-/// How an attempt ends before its session does.
-struct Cut {
-    end: &'static str,
-    exit_code: Option<i32>,
-    signal: Option<i32>,
-}
-
-/// Phases of a case, and the cut that ended it, if one did.
-struct Played {
-    phases: Vec<Value>,
-    cut: Option<Cut>,
+    pub(super) configured: Option<Configure>,
 }
 
 impl Harness {
@@ -280,89 +268,6 @@ impl Harness {
         .await
     }
 
-    /// One case: what its script says, as phases.
-    async fn play(&self, attempt: &Attempt, test: &Test) -> Played {
-        let silenced = attempt.mode == "silenced";
-        let mark = test.mark.as_ref().filter(|_| silenced);
-        if let Some(Mark::Skip(reason)) = mark {
-            return whole(vec![skipped(When::Setup, reason), passed(When::Teardown)]);
-        }
-        let mut call = passed(When::Call);
-        let mut teardown = passed(When::Teardown);
-        let mut output = String::new();
-        let mut failed: Option<ExceptionText> = None;
-        for act in &test.acts {
-            match act {
-                Act::Pass => {}
-                Act::Fail(When::Setup, exception) => {
-                    return whole(vec![failure(When::Setup, exception), teardown]);
-                }
-                Act::Fail(When::Call, exception) => failed = Some(exception.clone()),
-                Act::Fail(When::Teardown, exception) => {
-                    teardown = failure(When::Teardown, exception)
-                }
-                Act::Skip(reason) if silenced => call = skipped(When::Call, reason),
-                Act::Skip(reason) => {
-                    failed = Some(ExceptionText {
-                        kind: "Skipped".to_owned(),
-                        message: reason.clone(),
-                        traceback: String::new(),
-                    });
-                }
-                Act::Print(text) => {
-                    output.push_str(text);
-                    output.push('\n');
-                }
-                Act::NeedHashSeed(seed, exception) => {
-                    if self.hash_seed(attempt.start) != Some(*seed) {
-                        failed = Some(exception.clone());
-                    }
-                }
-                Act::NeedText(path, text, exception) => {
-                    let there = self.src.get(path).or_else(|| self.tree.get(path));
-                    if !there.is_some_and(|bytes| String::from_utf8_lossy(bytes).contains(text)) {
-                        failed = Some(exception.clone());
-                    }
-                }
-                Act::Take(ms) => tokio::time::sleep(Duration::from_millis(*ms)).await,
-                Act::NeverEnd => {
-                    let limit = self
-                        .configured
-                        .as_ref()
-                        .map_or(0, |c| c.policy.case_timeout_ms);
-                    tokio::time::sleep(Duration::from_millis(limit)).await;
-                    return broken("case-timeout", None, None);
-                }
-                Act::Exit(code) => return broken("exited", Some(*code), None),
-                Act::Signal(signal) => return broken("killed", None, Some(*signal)),
-                Act::EatMemory => return broken("out-of-memory", None, Some(9)),
-                Act::Flood => return broken("output-limit", None, None),
-            }
-        }
-        match (mark, failed) {
-            (Some(Mark::Xfail(reason)), Some(exception)) => {
-                call = json!({
-                    "when": "call", "outcome": "skipped", "xfail": reason, "xpassed": false, "by": "sealed",
-                    "exception": exception
-                });
-            }
-            (Some(Mark::Xfail(reason)), None) => {
-                call = json!({ "when": "call", "outcome": "passed", "xfail": reason, "xpassed": true, "by": "runner" });
-            }
-            (_, Some(exception)) => call = failure(When::Call, &exception),
-            (_, None) => {}
-        }
-        if let Some(fields) = call.as_object_mut() {
-            fields.insert("output".to_owned(), Value::String(output));
-        }
-        whole(vec![passed(When::Setup), call, teardown])
-    }
-
-    fn hash_seed(&self, start: usize) -> Option<u32> {
-        let starts = &self.configured.as_ref()?.starts;
-        starts.get(start).map(|start| start.hash_seed)
-    }
-
     fn script(&self, file: &str) -> Result<Script, Over> {
         let bytes = self
             .tree
@@ -400,23 +305,6 @@ impl Harness {
     }
 }
 
-enum Node {
-    Case(String),
-    EmptySet(String),
-}
-
-fn nodes(file: &str, test: &Test) -> Vec<Node> {
-    let name = format!("{file}::{}", test.qualname.replace('.', "::"));
-    match &test.parameters {
-        None => vec![Node::Case(name)],
-        Some(ids) if ids.is_empty() => vec![Node::EmptySet(format!("{name}[NOTSET]"))],
-        Some(ids) => ids
-            .iter()
-            .map(|id| Node::Case(format!("{name}[{id}]")))
-            .collect(),
-    }
-}
-
 fn wanted(attempt: &Attempt, node: &str) -> bool {
     attempt
         .only
@@ -426,37 +314,6 @@ fn wanted(attempt: &Attempt, node: &str) -> bool {
 
 fn order(body: &[u8]) -> Result<Order, Over> {
     serde_json::from_slice(body).map_err(|error| Over::Trouble(error.to_string()))
-}
-
-fn whole(phases: Vec<Value>) -> Played {
-    Played { phases, cut: None }
-}
-
-fn broken(end: &'static str, exit_code: Option<i32>, signal: Option<i32>) -> Played {
-    Played {
-        phases: vec![passed(When::Setup), unreported(When::Call)],
-        cut: Some(Cut {
-            end,
-            exit_code,
-            signal,
-        }),
-    }
-}
-
-fn passed(when: When) -> Value {
-    json!({ "when": when, "outcome": "passed", "duration_ms": 0.1 })
-}
-
-fn unreported(when: When) -> Value {
-    json!({ "when": when, "outcome": "failed", "reported": false })
-}
-
-fn skipped(when: When, reason: &str) -> Value {
-    json!({ "when": when, "outcome": "skipped", "skip_reason": reason, "by": "sealed" })
-}
-
-fn failure(when: When, exception: &ExceptionText) -> Value {
-    json!({ "when": when, "outcome": "failed", "exception": exception, "by": "sealed" })
 }
 
 /// The regular files of a tar.

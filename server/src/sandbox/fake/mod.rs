@@ -5,6 +5,7 @@
 
 mod dialect;
 mod harness;
+mod played;
 
 use super::autopsy::{Autopsy, Death, Life};
 use super::conversation::{self, Stage};
