@@ -10,16 +10,16 @@ build() {
     "$server" image build --data "$work/$1"
     "$server" image list --data "$work/$1" --json >"$work/$1.json"
 }
+ids() { python3 -c 'import json,sys; print("\n".join(sorted(i["digest"] for i in json.load(open(sys.argv[1]))["images"])))' "$1"; }
 build first
 if [ "${1:-}" = "--twice" ]; then
     build second
-    id() { python3 -c 'import json,sys; print("\n".join(sorted(i["image_id"] for i in json.load(open(sys.argv[1]))["images"])))' "$1"; }
-    if [ "$(id "$work/first.json")" = "$(id "$work/second.json")" ]; then
-        echo "the same inputs gave the same image: $(id "$work/first.json")"
+    first=$(ids "$work/first.json")
+    second=$(ids "$work/second.json")
+    if [ -n "$first" ] && [ "$first" = "$second" ]; then
+        echo "the same inputs gave the same image: $first"
     else
-        echo "two builds of the same inputs differ:" >&2
-        id "$work/first.json" >&2
-        id "$work/second.json" >&2
+        printf 'two builds of the same inputs differ:\n%s\n%s\n' "$first" "$second" >&2
         exit 1
     fi
 fi
