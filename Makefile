@@ -47,8 +47,8 @@ fmt: ## format Rust and Python
 	cargo fmt --all
 	deploy/ruff.sh --fix
 
-bench: bootstrap ## what a score costs beside its peers, in one run (builds in release mode)
-	cargo run --release --locked -q -p tribunal-tests --example bench
+bench: bootstrap ## what a score costs beside its peers, in one run
+	cargo run --locked -q -p tribunal-tests --example bench
 
 image-repro: bootstrap build ## build the image twice from nothing and compare the ids
 	deploy/image.sh --twice

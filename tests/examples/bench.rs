@@ -1,7 +1,7 @@
 //! What a score costs beside what its caller would pay to run the sealed tests itself: all in one run, alternately.
 //!
 //! Prints one JSON line a figure and a table. The suite is the sealed tests of the exploit corpus with the repaired src:
-//! 27 small cases in three files. `make bench`.
+//! 27 small cases in three files. `make bench`, on the debug build: what is timed is git, engine and interpreter.
 
 #![expect(
     clippy::unwrap_used,
