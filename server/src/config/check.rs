@@ -119,7 +119,6 @@ impl Config {
         line("objects", limits.objects.to_string());
         line("memory", quoted(&shown_size(limits.memory)));
         line("kept_bytes", quoted(&shown_size(limits.kept_bytes)));
-        line("kept", quoted(&shown_size(limits.kept_bytes)));
         let time = std::time::Duration::from_secs(limits.seconds);
         line("time", quoted(&shown_duration(time)));
         line("at_once", self.uploads.at_once.to_string());

@@ -130,7 +130,6 @@ fn uploads(table: Option<&Table>, uploads: &mut Uploads, into: &mut Vec<Mistake>
     reader.count("objects", 1, 100_000_000, &mut limits.objects);
     reader.size("memory", &mut limits.memory);
     reader.size("kept_bytes", &mut limits.kept_bytes);
-    reader.size("kept", &mut limits.kept_bytes);
     let mut time = std::time::Duration::from_secs(limits.seconds);
     reader.duration("time", &mut time);
     limits.seconds = time.as_secs().max(1);
