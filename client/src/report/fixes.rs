@@ -3,6 +3,7 @@
 use super::{case_of, frames};
 use std::collections::BTreeSet;
 use tribunal_core::judge::Word;
+use tribunal_core::reason::Column;
 use tribunal_core::report::{CasePart, ReasonPart, Report};
 use tribunal_core::text::shown;
 
@@ -140,7 +141,9 @@ pub(super) fn about(reason: &ReasonPart) -> String {
 /// Where in the sealed file, where in the product if it ended there, and what was said.
 fn evidence(reason: &ReasonPart, case: Option<&CasePart>) -> Vec<String> {
     let failure = case.and_then(|case| case.failure.as_ref());
-    let (Some(case), Some(failure)) = (case, failure) else {
+    // A silenced case's own record shows its silence; what it says when it must speak was seen in a run of its own.
+    let silence = reason.code.columns() == [Column::FlakeLease];
+    let (false, Some(case), Some(failure)) = (silence, case, failure) else {
         return reason.seen.iter().map(|seen| shown(seen, LINE)).collect();
     };
     let frames = frames(&failure.traceback);

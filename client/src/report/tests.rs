@@ -84,6 +84,17 @@ fn where_the_product_raised_is_told_too() {
 }
 
 #[test]
+fn a_lease_is_held_against_what_the_case_said_unsilenced() {
+    let mut silent = red(CASE, "not today");
+    silent["failure"]["type"] = "Skipped".into();
+    silent["failure"]["traceback"] = "E   Skipped: not today\n".into();
+    let detail = "unsilenced, in attempt 1 of 7, it fails in another way than the lease says";
+    let told = vec![reason("lease-signature-mismatch", CASE, detail)];
+    let text = fixes(&report(told, vec![silent]), 4000);
+    assert!(text.ends_with("than the lease says\n    seen"), "{text}");
+}
+
+#[test]
 fn cases_that_fail_alike_are_told_once() {
     let node = |n: usize| format!("tests/sealed/test_money.py::test_split[a::{n}]");
     let reasons = (0..40)
