@@ -22,6 +22,9 @@ assert body == payload.read_bytes(), "the envelope holds other bytes than the pa
 kind = envelope["payloadType"].encode()
 (work / "pae").write_bytes(b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(body), body))
 (work / "sig").write_bytes(base64.b64decode(envelope["signatures"][0]["sig"]))
+# The name of a file can be changed, and cosign does not hold a bundle against its --type.
+want = f"urn:tribunal:attestation/{payload.stem.replace('_', '-')}/v1"
+assert json.loads(body)["predicateType"] == want, "another verdict than its file's name says"
 said = {"PASSED": "PASS", "FAILED": "FAIL", "NOT_RUN": "NOT_RUN"}[json.loads(body)["predicate"]["result"]]
 assert word.read_text() == said + "\n", "the word is not the signed one"
 print(f"{payload.stem}: {said}")

@@ -1,8 +1,8 @@
 //! The lines that repeat a verification with tools that are not ours: ssh-keygen, openssl, cosign. To be pasted.
 
 use std::path::Path;
-use tribunal_core::join::Join;
-use tribunal_core::judge::VerdictKind;
+use tribunal_core::join::{Join, Known};
+use tribunal_core::judge::{VerdictKind, Word};
 use tribunal_core::keys::{KeyRecord, KeyRing, NAMESPACE, PRINCIPAL};
 use tribunal_core::statement::{PAYLOAD_TYPE, predicate_type};
 use tribunal_core::verify::Step;
@@ -34,6 +34,24 @@ pub fn plain_tools(folder: &Path, ring: &KeyRing, join: &Join) -> Vec<String> {
         lines.push(format!(
             "ssh-keygen -Y verify -f \"$OLDPWD/allowed_signers\" -I {PRINCIPAL} -n {NAMESPACE} -s {stem}.json.sig < {stem}.json"
         ));
+    }
+    lines.push("# what was signed is this verdict and this word: a name can be changed, and no tool below looks at it".to_owned());
+    for (kind, word) in VerdictKind::ALL.into_iter().zip(join.words()) {
+        let stem = kind.file_stem();
+        let result = match word {
+            Known::Signed(Word::Pass) => "PASSED",
+            Known::Signed(Word::Fail) => "FAILED",
+            Known::Signed(Word::NotRun) => "NOT_RUN",
+            Known::Unverified | Known::Missing => continue,
+        };
+        lines.push(format!(
+            "grep -xF '  \"predicateType\": \"{}\",' {stem}.json",
+            predicate_type(kind),
+        ));
+        lines.push(format!(
+            "grep -xF '    \"result\": \"{result}\",' {stem}.json"
+        ));
+        lines.push(format!("echo {word} | cmp - {stem}.txt"));
     }
     lines.push("# the envelope's signature, over the DSSE encoding of the payload".to_owned());
     for kind in VerdictKind::ALL {
