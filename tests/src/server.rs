@@ -88,7 +88,14 @@ impl Server {
     #[must_use]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(|| Self::started(Kind::Shared, None))
+        SHARED.get_or_init(|| {
+            let server = Self::started(Kind::Shared, None);
+            // What statics hold is never dropped; so whatever tests keep for a while lies where the server's end removes it.
+            let work = server.folder.path().join("work");
+            fs::create_dir_all(&work).unwrap();
+            let _ = tempfile::env::override_temp_dir(&work);
+            server
+        })
     }
 
     /// A server of this test's own, with a configuration file of this content.
