@@ -204,8 +204,21 @@ def twice_the_same_name() -> bytes:
 KINDS = {
     f.__name__: f
     for f in (
-        delta_bomb, delta_flood, large_blob, half_a_stream, missing_prerequisite, missing_tree, garbage, garbage_pack,
-        cut_pack, names_a_tag, names_a_tree, names_a_blob, no_author, dot_git, twice_the_same_name,
+        delta_bomb,
+        delta_flood,
+        large_blob,
+        half_a_stream,
+        missing_prerequisite,
+        missing_tree,
+        garbage,
+        garbage_pack,
+        cut_pack,
+        names_a_tag,
+        names_a_tree,
+        names_a_blob,
+        no_author,
+        dot_git,
+        twice_the_same_name,
     )
 }
 
