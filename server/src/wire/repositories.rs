@@ -7,6 +7,7 @@ use super::{Collector, caller, name};
 use crate::pipeline::{SealedCase, SealedCases};
 use crate::repository::{Repository, RepositoryError};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status, Streaming};
 use tribunal_core::id::{CommitId, RepoName};
@@ -15,6 +16,9 @@ use tribunal_core::request::FieldViolation;
 use tribunal_core::text::shown;
 use tribunal_proto::v1;
 use tribunal_proto::v1::repository_service_server::RepositoryService;
+
+/// How long a listing waits for one of the few places before it is told to come back.
+const PLACE_WAIT: Duration = Duration::from_secs(120);
 
 pub(super) struct Repositories {
     pub(super) repository: Arc<dyn Repository>,
@@ -107,8 +111,9 @@ impl RepositoryService for Repositories {
         let (size, start) = paging(asked.page_size, &asked.page_token, 5000, 5000)?;
         let (repo, commit) = cases_of(&asked)?;
         reach(&caller, &repo).map_err(IntoStatus::into_status)?;
-        let _place = Arc::clone(&self.collections)
-            .try_acquire_owned()
+        let place = Arc::clone(&self.collections).acquire_owned();
+        let _place = tokio::time::timeout(PLACE_WAIT, place)
+            .await
             .map_err(|_| Refused::new(RefusedCode::QueueFull, "too many collections are going on"))
             .map_err(IntoStatus::into_status)?;
         let listed = self
