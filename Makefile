@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo picture verify test test-rust test-python check fmt reasons bench image-repro long
+.PHONY: help bootstrap build image demo picture verify test test-rust test-python check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
