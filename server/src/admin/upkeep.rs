@@ -25,7 +25,8 @@ pub async fn gc(
     older_than: Duration,
 ) -> Result<Answer, AdminError> {
     let seconds = i64::try_from(older_than.as_secs()).unwrap_or(i64::MAX);
-    let before = UnixTime(clock::now().0.saturating_sub(seconds));
+    // What is exactly this old is old enough: `0s` means all that has ended, in this second too.
+    let before = UnixTime(clock::now().0.saturating_sub(seconds).saturating_add(1));
     let room = data.repository(settings)?;
     let uploads = room
         .gc(older_than)
