@@ -3,6 +3,7 @@
 
 mod artifact;
 mod modules;
+mod shadow;
 mod symlink;
 
 use super::{Finding, SrcFacts};
@@ -123,6 +124,7 @@ pub(super) fn check(policy: &Policy, facts: &SrcFacts) -> Vec<Finding> {
     findings.extend(symlink::escapes(roots, &src));
     findings.extend(artifact::bare_repositories(&src));
     findings.extend(modules::stdlib_shadows(&policy.runner.pythonpath, &src));
+    findings.extend(shadow::shadows(&policy.runner.pythonpath, &src));
     findings
 }
 

@@ -147,6 +147,27 @@ const ADMISSION: &[Row] = &[
     ("stdlib_name_as_namespace", &[], &["src/json/x.py"], &[]),
     ("stdlib_in_other_case", &[], &["src/CSV.py"], &[]),
     ("third_party_name", &[], &["src/requests.py"], &[]),
+    // Modules that take the place of others.
+    ("package_over_module", &["src/m.py"], &["src/m.py", "src/m/__init__.py"], &[(SHADOW, "src/m/__init__.py")]),
+    ("package_over_module_deep", &["src/a/b/m.py"], &["src/a/b/m.py", "src/a/b/m/__init__.py"], &[(SHADOW, "src/a/b/m/__init__.py")]),
+    ("package_over_changed_module", &["src/m.py"], &["src/m.py=x", "src/m/__init__.py"], &[(SHADOW, "src/m/__init__.py")]),
+    ("module_under_package", &["src/m/__init__.py"], &["src/m.py", "src/m/__init__.py"], &[(SHADOW, "src/m.py")]),
+    ("both_new", &[], &["src/m.py", "src/m/__init__.py"], &[(SHADOW, "src/m/__init__.py")]),
+    ("module_to_package", &["src/m.py"], &["src/m/__init__.py", "src/m/x.py"], &[]),
+    ("package_to_module", &["src/m/__init__.py", "src/m/x.py"], &["src/m.py"], &[]),
+    ("both_of_base", &["src/m.py", "src/m/__init__.py"], &["src/m.py=x", "src/m/__init__.py=y"], &[]),
+    ("link_over_module", &["src/m.py", "src/n/__init__.py"], &["src/m.py", "src/m@n", "src/n/__init__.py"], &[(SHADOW, "src/m")]),
+    ("in_other_case", &["src/m.py"], &["src/m.py", "src/M/__init__.py"], &[(SHADOW, "src/M/__init__.py")]),
+    ("composed_otherwise", &["src/\u{e9}.py"], &["src/\u{e9}.py", "src/e\u{301}/__init__.py"], &[(SHADOW, "src/e\u{301}/__init__.py")]),
+    ("over_a_binary_of_base", &["src/m.cpython-313-x86_64-linux-gnu.so"], &["src/m.cpython-313-x86_64-linux-gnu.so", "src/m/__init__.py"], &[(SHADOW, "src/m/__init__.py")]),
+    ("under_a_binary_of_base", &["src/m.abi3.so"], &["src/m.abi3.so", "src/m.py"], &[(SHADOW, "src/m.py")]),
+    ("over_bytecode_of_base", &["src/m.pyc"], &["src/m.pyc", "src/m.py"], &[(SHADOW, "src/m.py")]),
+    ("over_a_namespace", &["src/n/x.py"], &["src/n.py", "src/n/x.py"], &[(SHADOW, "src/n.py")]),
+    ("over_a_deep_namespace", &["src/n/o/x.py"], &["src/n.py", "src/n/o/x.py"], &[(SHADOW, "src/n.py")]),
+    ("namespace_made_a_package", &["src/n/x.py"], &["src/n/__init__.py", "src/n/x.py"], &[]),
+    ("namespace_beside_a_module", &["src/m.py"], &["src/m.py", "src/m/x.py"], &[]),
+    ("folder_of_data_beside_a_module", &["src/t/page.html"], &["src/t.py", "src/t/page.html"], &[]),
+    ("one_name_in_two_folders", &["src/a/m.py"], &["src/a/m.py", "src/b/m/__init__.py"], &[]),
     // Several at once are told at once.
     ("all_kinds", &[], &["src/a.so", "src/csv.py", "src/l@/x", "src/v+"], &[(COMPILED, "src/a.so"), (GITLINK, "src/v"), (ESCAPE, "src/l"), (SHADOW, "src/csv.py")]),
 ];
@@ -185,13 +206,46 @@ const OTHER_ROOTS: &[Row] = &[
     ("no_shadow_below_it", &[], &["lib/python/pkg/csv.py"], &[]),
 ];
 
+const TWO_ROOTS: &str = r#"
+[paths]
+src = ["src/", "lib/"]
+[runner]
+pythonpath = [".", "src", "lib"]
+"#;
+
+/// Between import roots the earlier one wins.
+#[rustfmt::skip]
+const IMPORT_ROOTS: &[Row] = &[
+    ("before_a_later_root", &["lib/m.py"], &["lib/m.py", "src/m.py"], &[(SHADOW, "src/m.py")]),
+    ("package_before_a_later_root", &["lib/m.py"], &["lib/m.py", "src/m/__init__.py"], &[(SHADOW, "src/m/__init__.py")]),
+    ("behind_an_earlier_root", &["src/m.py"], &["src/m.py", "lib/m.py"], &[]),
+    ("moved_to_an_earlier_root", &["lib/m.py"], &["src/m.py"], &[]),
+    ("on_both_of_base", &["lib/m.py", "src/m.py"], &["lib/m.py", "src/m.py=x"], &[]),
+    ("deeper", &["lib/p/m.py"], &["lib/p/m.py", "src/q/m.py"], &[]),
+];
+
+#[test]
+fn import_roots_have_an_order() {
+    for (row, base, head, expected) in IMPORT_ROOTS {
+        let expected: Vec<String> = expected
+            .iter()
+            .map(|(code, path)| format!("{code} {path}"))
+            .collect();
+        assert_eq!(
+            told(&planned(TWO_ROOTS, base, head).unwrap()),
+            expected,
+            "{row}"
+        );
+    }
+}
+
 #[test]
 fn what_base_itself_has_can_be_listed() {
     let tree = ["src/a.so", "src/l@/etc", "src/v+", "src/csv.py", "src/a.py"];
     let policy = Policy::default();
     let listed = unsupported(&policy, &sample::src(&policy, &tree, &tree));
     let codes: Vec<&str> = listed.iter().map(|f| f.reason.code()).collect();
-    assert_eq!(codes, [COMPILED, GITLINK, ESCAPE, SHADOW]);
+    assert_eq!(codes, [COMPILED, GITLINK, ESCAPE, SHADOW, SHADOW]);
 }
 
 #[test]
