@@ -34,8 +34,9 @@ def run(descriptors: list[int], layout: Layout, policy: Policy, prepared: sessio
     channel = Channel(record, output, told.token.hex().encode())
     leave = leave_with(told.exit_code)
     channel.send(kind="booted")
-    if session.run(channel, layout, policy, told.attempt, prepared):
-        channel.send(kind="end")
+    last = session.run(channel, layout, policy, told.attempt, prepared)
+    if last is not None:
+        channel.send(kind="end", **last)
         leave()
     leave_with(72)()
 

@@ -4,6 +4,7 @@ The only writer of records. It keeps its own references to the few functions it 
 candidate ran, and is silent in forks: a child of a test that falls back into pytest says nothing and ends.
 """
 
+import _thread
 import contextlib
 import os
 import sys
@@ -37,6 +38,7 @@ class Channel:
 def _writer(fd: int, output: int, token: bytes) -> Callable[[Message | None, int | None], None]:
     write, getpid, leave, frame, as_json, border = os.write, os.getpid, os._exit, encode, encode_json, mark
     owner = getpid()
+    turn = _thread.allocate_lock()  # a tamper may be seen by any thread
 
     def push(target: int, data: bytes) -> None:
         while data:
@@ -49,7 +51,9 @@ def _writer(fd: int, output: int, token: bytes) -> Callable[[Message | None, int
             with contextlib.suppress(OSError):  # the test closed it: its text is lost, its records are not
                 push(output, border(token, number))
         if record is not None:
-            push(fd, frame(JSON, token + as_json(record)[HEAD:]))
+            data = frame(JSON, token + as_json(record)[HEAD:])
+            with turn:
+                push(fd, data)
 
     return speak
 

@@ -5,11 +5,13 @@ Every field is checked before anything is done, because PID 1 runs as root. An o
 """
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 SEED_MAX = 4_294_967_295
+ISOLATIONS = ("split", "shared")
+MODES = ("silenced", "unsilenced", "must-fail")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -43,6 +45,7 @@ class Policy:
     src_roots: tuple[str, ...]
     sealed_roots: tuple[str, ...]
     pythonpath: tuple[str, ...]
+    shared: tuple[str, ...]  # sealed files that run in one process with the product
     timezone: str
     seed_env: tuple[str, ...]
     attempt_timeout_ms: int
@@ -57,6 +60,7 @@ class Policy:
             src_roots=tuple(repo_path(item) for item in _texts(data, "src_roots")),
             sealed_roots=tuple(repo_path(item) for item in _texts(data, "sealed_roots", optional=True)),
             pythonpath=tuple(item if item == "." else repo_path(item) for item in _texts(data, "pythonpath")),
+            shared=tuple(repo_path(item) for item in _texts(data, "shared", optional=True)),
             timezone=_text(data, "timezone"),
             seed_env=_texts(data, "seed_env"),
             attempt_timeout_ms=_whole(data, "attempt_timeout_ms", 1),
@@ -89,9 +93,13 @@ class Configure:
         seeds = tuple(_whole(start, "hash_seed", 0, SEED_MAX) for start in starts if isinstance(start, dict))
         if len(seeds) != len(starts):
             raise BadOrder("a start is not an object")
+        files = tuple(repo_path(item) for item in _texts(data, "files"))
+        typed = Policy.parse(policy)
+        if not set(typed.shared) <= set(files):
+            raise BadOrder("shared names a file that is not among the files")
         return cls(
-            policy=Policy.parse(policy),
-            files=tuple(repo_path(item) for item in _texts(data, "files")),
+            policy=typed,
+            files=files,
             hash_seeds=seeds,
             uid_base=_whole(data, "uid_base", 1000),
             uid_count=_whole(data, "uid_count", 1, 65_536),
@@ -102,36 +110,70 @@ class Configure:
 
 
 @dataclass(frozen=True)
+class Product:
+    """What the importer of src makes of the src it loads: `head` as it is, `null`, or mutant `number` of `of`."""
+
+    kind: str = "head"
+    number: int = 0
+    of: int = 0
+
+    @classmethod
+    def parse(cls, value: object) -> "Product":
+        if value in ("head", "null"):
+            return cls(str(value))
+        if isinstance(value, dict) and set(value) == {"mutant", "of"}:
+            of = _whole(value, "of", 1, 10_000)
+            return cls("mutant", _whole(value, "mutant", 0, of - 1), of)
+        raise BadOrder(f"product {str(value)[:80]!r}")
+
+
+@dataclass(frozen=True)
 class Attempt:
-    """One attempt to make, with its pins."""
+    """One part of an attempt to make, with its pins."""
 
     attempt: int
     start: int
+    isolation: str  # which of the files: `split` ones or `shared` ones
     clock: Instant
     seed: int
     source_date_epoch: int
-    unsilenced: bool
+    mode: str
+    product: Product
     only: tuple[str, ...] | None
     collect_only: bool
+    stop_on_failure: bool
+
+    @property
+    def unsilenced(self) -> bool:
+        return self.mode == "unsilenced"
+
+    @property
+    def must_fail(self) -> bool:
+        return self.mode == "must-fail"
+
+    @property
+    def split(self) -> bool:
+        return self.isolation == "split"
+
+    def files(self, policy: Policy, files: Iterable[str]) -> list[str]:
+        """Those of the configured files that this part runs."""
+        return [file for file in files if (file in policy.shared) != self.split]
 
     @classmethod
     def parse(cls, data: Mapping[str, Any], starts: int) -> "Attempt":
-        mode = _text(data, "mode")
-        if mode not in ("silenced", "unsilenced"):
-            raise BadOrder(f"mode {mode!r}")
         only = data.get("only")
-        collect_only = data.get("collect_only", False)
-        if not isinstance(collect_only, bool):
-            raise BadOrder("collect_only is not a truth value")
         return cls(
             attempt=_whole(data, "attempt", 0),
             start=_whole(data, "start", 0, starts - 1),
+            isolation=_choice(data, "isolation", ISOLATIONS),
             clock=Instant.parse(_text(data, "clock")),
             seed=_whole(data, "seed", 0, SEED_MAX),
             source_date_epoch=_whole(data, "source_date_epoch", 0),
-            unsilenced=mode == "unsilenced",
+            mode=_choice(data, "mode", MODES),
+            product=Product.parse(data.get("product", "head")),
             only=None if only is None else _texts(data, "only"),
-            collect_only=collect_only,
+            collect_only=_truth(data, "collect_only"),
+            stop_on_failure=_truth(data, "stop_on_failure"),
         )
 
 
@@ -158,6 +200,20 @@ def _number(data: Mapping[str, Any], key: str) -> float:
     value = data.get(key)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 4096:
         raise BadOrder(f"{key} is not a number")
+    return value
+
+
+def _choice(data: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:
+    value = _text(data, key)
+    if value not in choices:
+        raise BadOrder(f"{key} {value[:40]!r} is none of {choices}")
+    return value
+
+
+def _truth(data: Mapping[str, Any], key: str) -> bool:
+    value = data.get(key, False)
+    if not isinstance(value, bool):
+        raise BadOrder(f"{key} is not a truth value")
     return value
 
 

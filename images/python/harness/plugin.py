@@ -22,6 +22,7 @@ from .orders import Attempt
 from .phases import Judge, Phase, reported
 from .silence import Silences, is_empty_set, unsilence
 from .source import Sides
+from .tampers import Tampers
 
 NEXT = {"setup": "call", "call": "teardown", "teardown": None}
 
@@ -42,8 +43,12 @@ class Sink:
 
 
 class Plugin:
-    def __init__(self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt) -> None:
+    def __init__(
+        self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt, tampers: Tampers
+    ) -> None:  # fmt: skip
+        self.canaries = {"run": 0, "passed": 0}
         self._channel = channel
+        self._tampers = tampers
         self._exceptions = exceptions
         self._order = order
         self._judge = Judge(sides, exceptions, order.unsilenced)
@@ -53,6 +58,7 @@ class Plugin:
         self._inside = False  # in a report of our own, not one of a subtest
         self._subtests: list[Phase] = []
         self._complete = False
+        self._failed = False  # the present case, in any phase
         self._clock = time.perf_counter  # held where no test that replaces clocks looks
 
     def complete(self) -> bool:
@@ -131,13 +137,20 @@ class Plugin:
             seeds.apply(self._order.seed)
             hypothesis_settings.apply(self._order.seed)
             hypothesis_settings.pin(getattr(item, "obj", None), self._order.seed)
-            self._channel.send(kind="begin", case=number, mark=self._channel.border())
+            self._failed = False
+            self._begin(number)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+            if self._failed and self._order.stop_on_failure:
+                return
+
+    def _begin(self, number: int) -> None:
+        self._channel.send(kind="begin", case=number, mark=self._channel.border())
+        self._tampers.border()
 
     def _unheard(self, number: int, phase: Phase) -> None:
         """A silence of the collection, told as a case."""
         self._number = number
-        self._channel.send(kind="begin", case=number, mark=self._channel.border())
+        self._begin(number)
         self._tell("setup", Phase(), 0.0, "call")
         self._tell("call", phase, 0.0, "teardown")
         self._tell("teardown", Phase(), 0.0, None)
@@ -197,11 +210,13 @@ class Plugin:
             return
 
     def _tell(self, when: str, phase: Phase, took: float, following: str | None) -> None:
+        self._failed = self._failed or phase.outcome == "failed"
         self._channel.send(
             kind="phase", case=self._number, when=when, next=following, mark=self._channel.border(),
             outcome=phase.outcome, xfail=_cut(phase.xfail), xpassed=phase.xpassed,
             skip_reason=_cut(phase.skip_reason), by=phase.by, exception=phase.exception, duration_ms=took,
         )  # fmt: skip
+        self._tampers.border()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(

@@ -12,9 +12,11 @@ from typing import Any, Protocol
 from .frames import Message, plain
 
 NODE, REASON, TYPE, MESSAGE, TRACEBACK, NAME = 4200, 2000, 200, 2000, 6000, 1000
+TAMPERS, WHAT = 20, 200  # tampers of a phase, and outside of any case
 MARKS, CASES, NODES = 64, 200_000, 64 << 20  # marks of a case; cases, and characters of their ids, of an attempt
 OUTCOMES = ("passed", "failed", "skipped")
 RAISERS = ("sealed", "product", "runner")
+TAMPER_KINDS = ("refused", "universal-equality", "lied", "protocol", "foreign-module", "witness", "audit")
 FOLLOWS = {"setup": ("call", "teardown"), "call": ("teardown",), "teardown": (None,)}
 
 
@@ -29,6 +31,7 @@ class Running:
     node: str
     when: str = "setup"
     phases: list[Message] = field(default_factory=list)
+    tamper: list[Message] = field(default_factory=list)  # of the phase it is in
 
 
 class Printed(Protocol):
@@ -44,6 +47,8 @@ class Ledger:
         self.booted = False
         self.ended = False
         self.running: Running | None = None
+        self.tamper: list[Message] = []  # outside of any case
+        self.canaries: Message = {"run": 0, "passed": 0}
         self._attempt = attempt
         self._output = output
         self._collecting = True
@@ -60,6 +65,9 @@ class Ledger:
                 raise ForeignRecord("a record before the first one")
             self.booted = True
             return []
+        if kind == "tamper":
+            self._tamper(record)
+            return []
         if kind == "collected" and self._collecting:
             return [self._collected(record)]
         if kind == "begin" and not self._collecting and self.running is None:
@@ -68,6 +76,8 @@ class Ledger:
             return self._phase(record, self.running)
         if kind == "end" and not self._collecting and self.running is None:
             self.ended = True
+            canaries = _object(record, "canaries")
+            self.canaries = {key: _count(canaries, key) for key in ("run", "passed")}
             return []
         raise ForeignRecord(f"a record of kind {str(kind)[:20]!r} out of order")
 
@@ -80,6 +90,7 @@ class Ledger:
             {
                 "when": running.when, "outcome": "failed", "xfail": None, "xpassed": False, "skip_reason": None,
                 "by": "runner", "exception": None, "output": output, "duration_ms": 0.0, "reported": False,
+                "tamper": running.tamper,
             }
         )  # fmt: skip
         return [self._case(running)]
@@ -143,13 +154,21 @@ class Ledger:
                 "output": self._output.take(_count(record, "mark")),
                 "duration_ms": _duration(record, "duration_ms"),
                 "reported": True,
+                "tamper": running.tamper,
             }
         )
+        running.tamper = []
         if following is not None:
             running.when = following
             return []
         self.running = None
         return [self._case(running)]
+
+    def _tamper(self, record: Message) -> None:
+        into = self.tamper if self.running is None else self.running.tamper
+        told = {"kind": _one_of(record, "tamper", TAMPER_KINDS), "what": _text(record, "what", WHAT)}
+        if told not in into and len(into) < TAMPERS:
+            into.append(told)
 
     def _case(self, running: Running) -> Message:
         return {"type": "case", "attempt": self._attempt, "node": running.node, "phases": running.phases}

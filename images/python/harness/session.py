@@ -20,10 +20,12 @@ from .asyncs import Asyncs
 from .channel import Channel
 from .collection import Collected, conftest_failure, failure
 from .exceptions import Exceptions
+from .frames import Message
 from .layout import Layout
 from .orders import Attempt, Policy
 from .plugin import Plugin
 from .source import PRODUCT, Sides
+from .tampers import Tampers
 
 OVERRIDES = ("addopts=", "required_plugins=", "log_cli=false", "log_file=", "strict_config=false")
 
@@ -34,10 +36,11 @@ class Prepared:
 
     config: Config
     arguments: tuple[str, ...]
+    files: tuple[str, ...]
     codes: dict[str, CodeType] = field(default_factory=dict)
 
 
-def arguments(layout: Layout, files: tuple[str, ...]) -> list[str]:
+def arguments(layout: Layout) -> list[str]:
     words = [
         f"--rootdir={layout.tree}", "--disable-plugin-autoload", "-p", "no:cacheprovider", "--capture=no",
         "--import-mode=append", "--tb=short", f"--basetemp={layout.scratch[0]}/pytest",
@@ -45,13 +48,13 @@ def arguments(layout: Layout, files: tuple[str, ...]) -> list[str]:
     ]  # fmt: skip
     for override in OVERRIDES:
         words += ["-o", override]
-    return [*words, *(f"{layout.tree}/{file}" for file in files)]
+    return words
 
 
 def prepare(layout: Layout, policy: Policy, files: tuple[str, ...]) -> Prepared:
     os.chdir(layout.tree)
-    words = arguments(layout, files)
-    return Prepared(get_config(list(words)), tuple(words), _compiled(layout, policy, files))
+    words = arguments(layout)
+    return Prepared(get_config(list(words)), tuple(words), files, _compiled(layout, policy, files))
 
 
 def _compiled(layout: Layout, policy: Policy, files: tuple[str, ...]) -> dict[str, CodeType]:
@@ -73,11 +76,12 @@ def _compiled(layout: Layout, policy: Policy, files: tuple[str, ...]) -> dict[st
     return codes
 
 
-def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared) -> bool:
-    """False means that the session did not reach its own end."""
+def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared) -> Message | None:
+    """What the last record says; None means that the session did not reach its own end."""
     sides = Sides(layout, policy)
     exceptions = Exceptions(sides)
-    plugin = Plugin(channel, sides, exceptions, order)
+    tampers = Tampers(channel)
+    plugin = Plugin(channel, sides, exceptions, order, tampers)
     seeds.apply(order.seed)
     hypothesis_settings.apply(order.seed)
     compiled = imports.Compiled(prepared.codes)
@@ -89,7 +93,8 @@ def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepar
         for each in (plugin, Asyncs()):
             manager.register(each)
         hypothesis_settings.register(manager)
-        config: Config = manager.hook.pytest_cmdline_parse(pluginmanager=manager, args=list(prepared.arguments))
+        files = [f"{layout.tree}/{file}" for file in order.files(policy, prepared.files)]
+        config: Config = manager.hook.pytest_cmdline_parse(pluginmanager=manager, args=[*prepared.arguments, *files])
         compiled.usable = not config.getini("enable_assertion_pass_hook")
     except (SystemExit, KeyboardInterrupt, Exception) as error:  # noqa: BLE001
         return _without_session(channel, exceptions, layout, error)
@@ -97,11 +102,11 @@ def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepar
         config.hook.pytest_cmdline_main(config=config)
     finally:
         config._ensure_unconfigure()
-    return plugin.complete()
+    return {"canaries": plugin.canaries} if plugin.complete() else None
 
 
-def _without_session(channel: Channel, exceptions: Exceptions, layout: Layout, error: BaseException) -> bool:
+def _without_session(channel: Channel, exceptions: Exceptions, layout: Layout, error: BaseException) -> Message:
     """pytest could not even be configured, mostly for a conftest that cannot be imported: all cases are missing."""
     file, cause = conftest_failure(error, layout.tree) or ("", error)
     Collected(errors=[failure(file, exceptions.describe(cause))]).send(channel)
-    return True
+    return {"canaries": {"run": 0, "passed": 0}}

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from .orders import Attempt, Instant
+from .orders import Attempt, Instant, Product
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,11 @@ class Task:
         order = {
             "attempt": self.attempt.attempt, "start": self.attempt.start, "seed": self.attempt.seed,
             "clock": [self.attempt.clock.seconds, self.attempt.clock.nanoseconds],
-            "source_date_epoch": self.attempt.source_date_epoch, "unsilenced": self.attempt.unsilenced,
-            "only": self.attempt.only, "collect_only": self.attempt.collect_only, "uid": self.uid,
-            "hash_seed": self.hash_seed, "token": self.token.hex(), "exit_code": self.exit_code,
+            "source_date_epoch": self.attempt.source_date_epoch, "isolation": self.attempt.isolation,
+            "mode": self.attempt.mode, "only": self.attempt.only, "collect_only": self.attempt.collect_only,
+            "stop_on_failure": self.attempt.stop_on_failure,
+            "product": [self.attempt.product.kind, self.attempt.product.number, self.attempt.product.of],
+            "uid": self.uid, "hash_seed": self.hash_seed, "token": self.token.hex(), "exit_code": self.exit_code,
         }  # fmt: skip
         return json.dumps(order).encode()
 
@@ -33,7 +35,8 @@ class Task:
         only = item["only"]
         order = Attempt(
             attempt=item["attempt"], start=item["start"], clock=Instant(*item["clock"]), seed=item["seed"],
-            source_date_epoch=item["source_date_epoch"], unsilenced=item["unsilenced"],
-            only=None if only is None else tuple(only), collect_only=item["collect_only"],
+            source_date_epoch=item["source_date_epoch"], isolation=item["isolation"], mode=item["mode"],
+            product=Product(*item["product"]), only=None if only is None else tuple(only),
+            collect_only=item["collect_only"], stop_on_failure=item["stop_on_failure"],
         )  # fmt: skip
         return cls(order, item["uid"], item["hash_seed"], bytes.fromhex(item["token"]), item["exit_code"])

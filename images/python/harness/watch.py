@@ -119,7 +119,8 @@ class Watch:
             "running": running.node if running else None, "phase": running.when if running else None,
             "wall_ms": round(self._wall, 3), "cpu_ms": round(spent, 3), "run_delay_ms": round(self._delay, 3),
             "oom_kills": kills, "output_bytes": self._output.total,
-            "output": last if running is None else "",
+            "output": last if running is None else "", "tamper": self._ledger.tamper,
+            "canaries": self._ledger.canaries,
         }  # fmt: skip
 
     def _tell(self, order: bytes) -> bytes:

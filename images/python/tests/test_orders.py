@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from harness.orders import Attempt, BadOrder, Configure, Instant, Policy, repo_path
+from harness.orders import Attempt, BadOrder, Configure, Instant, Policy, Product, repo_path
 from harness.pins import SIZE, PinPage, entropy_key
 
 POLICY = {
@@ -19,7 +19,7 @@ CONFIGURE = {
 }  # fmt: skip
 ATTEMPT = {
     "attempt": 3, "start": 1, "clock": "2026-09-12T00:00:00Z", "seed": 4294967295, "source_date_epoch": 0,
-    "mode": "unsilenced", "only": ["x"],
+    "mode": "unsilenced", "only": ["x"], "isolation": "split",
 }  # fmt: skip
 
 
@@ -52,9 +52,19 @@ def test_whole_orders():
     assert configure.policy.src_roots == ("src/", "parse.py")
     assert configure.policy.sealed_roots == ()
     attempt = Attempt.parse(ATTEMPT, 2)
-    assert attempt.unsilenced
+    assert (attempt.unsilenced, attempt.must_fail, attempt.split) == (True, False, True)
+    assert (attempt.product, attempt.stop_on_failure) == (Product("head"), False)
     assert attempt.only == ("x",)
     assert not attempt.collect_only
+
+
+def test_each_part_has_its_files():
+    policy = Policy.parse(POLICY | {"shared": ["b", "d"]})
+    split = Attempt.parse(ATTEMPT | {"product": {"mutant": 2, "of": 3}, "mode": "must-fail"}, 2)
+    shared = Attempt.parse(ATTEMPT | {"isolation": "shared", "product": "null"}, 2)
+    assert split.files(policy, ("a", "b", "c", "d")) == ["a", "c"]
+    assert shared.files(policy, ("a", "b", "c", "d")) == ["b", "d"]
+    assert (split.product, split.must_fail, shared.product) == (Product("mutant", 2, 3), True, Product("null"))
 
 
 def changed(base, key, value):
@@ -66,6 +76,8 @@ def changed(base, key, value):
     [
         ("attempt", -1), ("attempt", True), ("attempt", "3"), ("attempt", "gone"), ("start", 2), ("seed", 4294967296),
         ("seed", 1.0), ("clock", 5), ("clock", "gone"), ("mode", "quiet"), ("only", "x"), ("only", [1]),
+        ("isolation", "gone"), ("isolation", "both"), ("stop_on_failure", 1), ("product", "tail"), ("product", None),
+        ("product", {"mutant": 3, "of": 3}), ("product", {"mutant": 0}), ("product", {"mutant": 0, "of": 1, "x": 1}),
         ("collect_only", 1), ("source_date_epoch", -1), ("source_date_epoch", None),
     ],
 )  # fmt: skip
@@ -84,6 +96,7 @@ def test_attempts_of_the_wrong_shape(key, value):
             ("src_roots", ["/src"]), ("src_roots", [".."]), ("src_roots", ["src//"]), ("src_roots", "src"),
             ("pythonpath", ["/usr"]), ("pythonpath", ["src\0"]), ("timezone", None), ("timezone", "a\0b"),
             ("cpus", 0), ("cpus", True), ("cpus", "1"), ("attempt_timeout_ms", 0), ("case_timeout_ms", "gone"),
+            ("shared", ["tests/sealed/test_b.py"]), ("shared", "x"),
             ("output_bytes", 0), ("seed_env", [1]), ("sealed_roots", ["../x"]),
         ]),
     ],

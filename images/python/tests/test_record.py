@@ -18,7 +18,7 @@ PHASE = {
     "kind": "phase", "case": 0, "when": "setup", "next": "call", "mark": 2, "outcome": "passed", "xfail": None,
     "xpassed": False, "skip_reason": None, "by": "runner", "exception": None, "duration_ms": 1.23456,
 }  # fmt: skip
-BOOTED, BEGIN, END = {"kind": "booted"}, {"kind": "begin", "case": 0, "mark": 1}, {"kind": "end"}
+BOOTED, BEGIN, END = {"kind": "booted"}, {"kind": "begin", "case": 0, "mark": 1}, {"kind": "end", "canaries": {"run": 2, "passed": 1}}
 CALL = PHASE | {"when": "call", "next": "teardown", "mark": 3}
 TEARDOWN = PHASE | {"when": "teardown", "next": None, "mark": 4}
 
@@ -45,6 +45,7 @@ def fed(*records) -> tuple[Ledger, list]:
 def test_a_whole_attempt():
     book, frames = fed(BOOTED, COLLECTED, BEGIN, PHASE, CALL, TEARDOWN, END)
     assert book.ended
+    assert book.canaries == {"run": 2, "passed": 1}
     collected, case = frames
     assert collected == {
         "type": "collected",
@@ -59,7 +60,7 @@ def test_a_whole_attempt():
     assert [phase["output"] for phase in case["phases"]] == ["text 2", "text 3", "text 4"]
     assert case["phases"][0] == {
         "when": "setup", "outcome": "passed", "xfail": None, "xpassed": False, "skip_reason": None, "by": "runner",
-        "exception": None, "output": "text 2", "duration_ms": 1.235, "reported": True,
+        "exception": None, "output": "text 2", "duration_ms": 1.235, "reported": True, "tamper": [],
     }  # fmt: skip
 
 
@@ -67,6 +68,17 @@ def test_a_setup_that_did_not_pass_goes_on_to_teardown():
     book, frames = fed(BOOTED, COLLECTED, BEGIN, PHASE | {"outcome": "failed", "next": "teardown"}, TEARDOWN, END)
     assert book.ended
     assert len(frames[1]["phases"]) == 2
+
+
+def test_tampering_belongs_to_the_phase_it_is_seen_in():
+    tamper = {"kind": "tamper", "tamper": "refused", "what": "__globals__" * 50}
+    told = {"kind": "refused", "what": ("__globals__" * 50)[:200]}
+    book, frames = fed(BOOTED, tamper, COLLECTED, BEGIN, PHASE, tamper, tamper, CALL, TEARDOWN)
+    assert [phase["tamper"] for phase in frames[1]["phases"]] == [[], [told], []]
+    assert book.tamper == [told]
+    book, _ = fed(BOOTED, COLLECTED, BEGIN, *(tamper | {"what": str(n)} for n in range(30)))
+    (case,) = book.interrupted("")
+    assert len(case["phases"][0]["tamper"]) == 20
 
 
 def test_an_interruption_says_where():
@@ -102,6 +114,11 @@ def test_an_interruption_says_where():
         [BOOTED, COLLECTED, BEGIN | {"case": -1}],
         [BOOTED, COLLECTED, BEGIN | {"case": True}],
         [BOOTED, COLLECTED, END, END],
+        [BOOTED, COLLECTED, {"kind": "end"}],
+        [BOOTED, COLLECTED, END | {"canaries": {"run": -1, "passed": 0}}],
+        [BOOTED, {"kind": "tamper", "tamper": "harmless", "what": "x"}],
+        [BOOTED, {"kind": "tamper", "tamper": "refused", "what": 1}],
+        [{"kind": "tamper", "tamper": "refused", "what": "x"}],
         [BOOTED, COLLECTED, END, BEGIN],
         [BOOTED, {}],
         [BOOTED, {"kind": []}],

@@ -57,6 +57,12 @@ pub struct AttemptFacts {
     pub silences: Vec<Silence>,
     /// One record per case that was begun.
     pub cases: Vec<CaseRecord>,
+    /// What the product tried outside of any case.
+    #[serde(default)]
+    pub tamper: Vec<Tamper>,
+    /// Cases planted by the harness, which must fail.
+    #[serde(default)]
+    pub canaries: Canaries,
     /// How it ended.
     pub end: AttemptEnd,
 }
@@ -185,6 +191,9 @@ pub struct Phase {
     /// False for the phase that was running when the attempt ended.
     #[serde(default = "yes")]
     pub reported: bool,
+    /// What the product tried in it.
+    #[serde(default)]
+    pub tamper: Vec<Tamper>,
 }
 
 fn raised_by_runner() -> Raiser {
@@ -192,6 +201,44 @@ fn raised_by_runner() -> Raiser {
 }
 fn yes() -> bool {
     true
+}
+
+/// Something that the product did and that no honest code needs. Base's own run tells whether it always does.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Tamper {
+    /// The kind.
+    pub kind: TamperKind,
+    /// What in particular. Candidate-controlled; capped by the harness, escaped where it is shown.
+    pub what: String,
+}
+
+/// The kinds of tampering.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TamperKind {
+    /// The product asked an oracle object for something that it may not have.
+    Refused,
+    /// A product object claims to equal what it was never compared with before.
+    UniversalEquality,
+    /// Something other than a truth value from `==`, or forged by-value data.
+    Lied,
+    /// A malformed frame on a link between product and oracle.
+    Protocol,
+    /// A product module from outside the overlay and the dependencies.
+    ForeignModule,
+    /// Shared only: a callable or class that is not the product's was replaced.
+    Witness,
+    /// Shared only: an audit event that no product needs.
+    Audit,
+}
+
+/// How the planted cases of an attempt fared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Canaries {
+    /// How many ran.
+    pub run: u32,
+    /// How many passed: none should.
+    pub passed: u32,
 }
 
 /// How an attempt ended.

@@ -137,6 +137,7 @@ fn phase(when: When, outcome: PhaseOutcome) -> Phase {
         output: String::new(),
         duration_ms: 1.0,
         reported: true,
+        tamper: Vec::new(),
     }
 }
 
@@ -180,6 +181,8 @@ fn attempt(lane: Lane, cases: &[(&str, PhaseOutcome)]) -> AttemptFacts {
                 }
             })
             .collect(),
+        tamper: Vec::new(),
+        canaries: tribunal_core::outcome::Canaries::default(),
         end: AttemptEnd {
             end: End::Finished,
             exit_code: Some(0),

@@ -6,7 +6,7 @@
 use super::evidence::{Ground, Run};
 use crate::clock;
 use crate::image::BuiltImage;
-use crate::sandbox::{AttemptOrder, Extent, FunctionDigest, RunOrder, SealedTree, SilenceMode};
+use crate::sandbox::{AttemptMode, AttemptOrder, FunctionDigest, RunOrder, SealedTree};
 use crate::store::{self, Collected};
 use serde::{Deserialize, Serialize};
 use tribunal_core::id::{Digest, NodeId, RepoPath};
@@ -34,14 +34,7 @@ pub(super) fn base_run(order: RunOrder) -> RunOrder {
     RunOrder {
         lane: Lane::BaseCollection,
         starts: vec![pins.hash_seed],
-        attempts: vec![AttemptOrder {
-            index: 0,
-            start: 0,
-            pins,
-            silence: SilenceMode::Silenced,
-            only: None,
-            extent: Extent::Run,
-        }],
+        attempts: vec![AttemptOrder::of(0, 0, pins)],
         digests: order.files.clone(),
         ..order
     }
@@ -126,7 +119,7 @@ impl Run<'_> {
         let src = self.overlay.base_src_tar().map_err(Aborted::from)?;
         let mut order = base_run(self.order(&ground.image, &ground.tree, src));
         for attempt in &mut order.attempts {
-            attempt.silence = SilenceMode::Unsilenced;
+            attempt.mode = AttemptMode::Unsilenced;
             attempt.only = Some(cases.clone());
         }
         order.digests.clear();

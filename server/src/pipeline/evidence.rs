@@ -9,7 +9,7 @@ use crate::clock;
 use crate::image::{self, BuiltImage, ImageError};
 use crate::overlay::SealedOverlay;
 use crate::sandbox::{
-    AttemptOrder, Extent, RunEvent, RunFacts, RunOrder, SandboxError, SealedTree, SilenceMode,
+    AttemptMode, AttemptOrder, RunEvent, RunFacts, RunOrder, SandboxError, SealedTree,
 };
 use crate::store::{self, AttemptKey, AttemptSource, EventKind, StoreError};
 use std::time::{Duration, Instant};
@@ -122,14 +122,10 @@ impl Run<'_> {
         freshness: Freshness,
         gate: UnixTime,
     ) -> Result<Evidence, Aborted> {
-        let pinned = self.plan.attempts().iter().map(|planned| AttemptOrder {
-            index: planned.index,
-            start: planned.start,
-            pins: planned.pins.clone(),
-            silence: SilenceMode::Silenced,
-            only: None,
-            extent: Extent::Run,
-        });
+        let pinned =
+            self.plan.attempts().iter().map(|planned| {
+                AttemptOrder::of(planned.index, planned.start, planned.pins.clone())
+            });
         let property = self
             .lane(ground, Lane::Property, pinned.collect(), freshness, "")
             .await?;
@@ -148,12 +144,9 @@ impl Run<'_> {
             let names: Vec<&str> = leased.iter().map(NodeId::as_str).collect();
             let names = names.join("\n");
             let unsilenced = self.plan.attempts().iter().map(|planned| AttemptOrder {
-                index: planned.index,
-                start: planned.start,
-                pins: planned.pins.clone(),
-                silence: SilenceMode::Unsilenced,
+                mode: AttemptMode::Unsilenced,
                 only: Some(leased.clone()),
-                extent: Extent::Run,
+                ..AttemptOrder::of(planned.index, planned.start, planned.pins.clone())
             });
             evidence.lease_side = self
                 .lane(

@@ -7,6 +7,7 @@ use super::autopsy::{Autopsy, Death, Stop, before_any_attempt, cause};
 use super::gather::{Gather, Wrong};
 use super::line::{Line, unexpected, unreadable};
 use super::messages::{self, Configure, Message, Order, Unreadable};
+use super::parts;
 use super::turns::{Company, Turn, Turns};
 use super::uids::UidRange;
 use super::{AttemptOrder, FunctionDigest, RunEvent, RunFacts, RunOrder};
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 use tribunal_core::id::RepoPath;
 use tribunal_core::outcome::{AttemptFacts, End};
 use tribunal_core::reason::{Aborted, AbortedCode};
+use tribunal_core::statement::Isolation;
 use tribunal_core::text::{shown, shown_block};
 
 /// Bytes of tracebacks and output kept of one run: thousands of red cases must not fill the server's memory.
@@ -88,6 +90,12 @@ struct Talk<'a> {
     uids_seen: HashSet<u32>,
     /// Attempts begun, repeated ones too. From the first on, the room's death is the candidate's.
     begun: u32,
+}
+
+/// An attempt on its way: the part that runs, and what the parts before it came to.
+struct Going {
+    gather: Gather,
+    earlier: Option<AttemptFacts>,
 }
 
 type Digested = (Vec<FunctionDigest>, Vec<(RepoPath, String)>);
@@ -168,12 +176,15 @@ impl Talk<'_> {
         let mut done: Vec<AttemptFacts> = Vec::with_capacity(orders.len());
         let mut lost: Option<Death> = None;
         for order in orders {
-            let mut gather = self.gather(order, self.begun);
+            let mut going = Going {
+                gather: self.gather(order, self.begun),
+                earlier: None,
+            };
             let began = Instant::now();
             let facts = if let Some(death) = &lost {
-                gather.gone(death, 0)
+                going.gather.gone(death, 0)
             } else {
-                match self.attempt_fairly(order, &mut gather).await {
+                match self.in_parts(order, &mut going).await {
                     Ok(facts) => facts,
                     Err(stop) if self.begun == 0 => {
                         return Err(before_any_attempt(stop, room).await);
@@ -182,7 +193,8 @@ impl Talk<'_> {
                         let death = cause(stop, room).await?;
                         tracing::warn!(attempt = order.index, note = %death.note, "the room is gone");
                         let wall = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                        let facts = gather.gone(&death, wall);
+                        let facts = going.gather.gone(&death, wall);
+                        let facts = self.joined(going.earlier, facts);
                         lost = Some(Death {
                             note: format!(
                                 "not run: the room was gone since attempt {} ({})",
@@ -201,6 +213,33 @@ impl Talk<'_> {
         Ok(done)
     }
 
+    /// One attempt: its parts, one after the other.
+    async fn in_parts(
+        &mut self,
+        order: &AttemptOrder,
+        going: &mut Going,
+    ) -> Result<AttemptFacts, Stop> {
+        let lane = self.stage.order.lane;
+        for part in parts::parts(self.stage.order, order) {
+            if let Some(earlier) = going.earlier.as_ref()
+                && !parts::goes_on(lane, earlier)
+            {
+                break;
+            }
+            let facts = self.part_fairly(order, part, going).await?;
+            going.earlier = Some(self.joined(going.earlier.take(), facts));
+        }
+        let facts = going.earlier.take();
+        facts.ok_or_else(|| Stop::Ours(internal("an attempt without a part")))
+    }
+
+    fn joined(&self, earlier: Option<AttemptFacts>, facts: AttemptFacts) -> AttemptFacts {
+        match earlier {
+            Some(earlier) => parts::joined(&self.stage.order.files, earlier, facts),
+            None => facts,
+        }
+    }
+
     fn gather(&self, order: &AttemptOrder, number: u32) -> Gather {
         let share = TEXT_OF_A_RUN / self.stage.order.attempts.len().max(1);
         Gather::new(
@@ -211,13 +250,14 @@ impl Talk<'_> {
         )
     }
 
-    /// One attempt that had its CPU. One that the machine starved is repeated alone, once.
-    async fn attempt_fairly(
+    /// One part that had its CPU. One that the machine starved is repeated alone, once.
+    async fn part_fairly(
         &mut self,
         order: &AttemptOrder,
-        gather: &mut Gather,
+        part: Isolation,
+        going: &mut Going,
     ) -> Result<AttemptFacts, Stop> {
-        let facts = self.attempt(order, gather, Company::Others).await?;
+        let facts = self.part(order, part, going, Company::Others).await?;
         if !starved(&facts) {
             return Ok(facts);
         }
@@ -228,7 +268,7 @@ impl Talk<'_> {
             "timed out without its CPU; repeated alone"
         );
         drop(facts);
-        let facts = self.attempt(order, gather, Company::Alone).await?;
+        let facts = self.part(order, part, going, Company::Alone).await?;
         if starved(&facts) {
             return Err(Stop::Ours(Aborted::new(
                 AbortedCode::Deadline,
@@ -241,34 +281,42 @@ impl Talk<'_> {
         Ok(facts)
     }
 
-    async fn attempt(
+    async fn part(
         &mut self,
         order: &AttemptOrder,
-        gather: &mut Gather,
+        part: Isolation,
+        going: &mut Going,
         company: Company,
     ) -> Result<AttemptFacts, Stop> {
         let policy = &self.stage.order.policy;
         let turn = self.turn(policy.limits.cpus, company).await?;
         let number = self.begun;
         self.begun += 1;
-        *gather = self.gather(order, number);
+        going.gather = self.gather(order, number);
         self.line
-            .order(&Order::Attempt(messages::Attempt::of(order, number)))
+            .order(&Order::Attempt(messages::Attempt::of(order, part, number)))
             .await?;
-        self.tell(RunEvent::AttemptStarted(order.index)).await;
+        if going.earlier.is_none() {
+            self.tell(RunEvent::AttemptStarted(order.index)).await;
+        }
+        let before = going.earlier.as_ref().map_or(0, |facts| facts.cases.len());
         let limit =
             Duration::from_millis(policy.runs.attempt_timeout_ms) + self.line.patience().margin;
         let until = Instant::now() + limit;
         loop {
             match self.line.hear_until(until, "running an attempt").await? {
-                Ok(Message::Collected(piece)) => gather.collected(piece)?,
+                Ok(Message::Collected(piece)) => going.gather.collected(piece)?,
                 Ok(Message::Case(case)) => {
-                    gather.case(case)?;
+                    going.gather.case(case)?;
+                    let done = going
+                        .gather
+                        .cases()
+                        .saturating_add(u32::try_from(before).unwrap_or(u32::MAX));
                     // Progress is for show: a slow reader misses some of it, and holds nothing up.
                     let _lost = self
                         .stage
                         .events
-                        .try_send(RunEvent::CasesDone(order.index, gather.cases()));
+                        .try_send(RunEvent::CasesDone(order.index, done));
                 }
                 Ok(Message::AttemptEnd(ended)) => {
                     drop(turn);
@@ -276,12 +324,12 @@ impl Talk<'_> {
                         return Err(Wrong(format!("an attempt as uid {}", ended.uid)).into());
                     }
                     let fresh = self.gather(order, self.begun);
-                    return Ok(std::mem::replace(gather, fresh).ended(*ended)?);
+                    return Ok(std::mem::replace(&mut going.gather, fresh).ended(*ended)?);
                 }
                 Ok(other) => return Err(Stop::Ours(unexpected(&other))),
                 Err(Unreadable::Record { attempt, why }) => {
-                    gather.about_this(attempt)?;
-                    gather.spoil(&shown(&why, 200));
+                    going.gather.about_this(attempt)?;
+                    going.gather.spoil(&shown(&why, 200));
                 }
                 Err(Unreadable::Frame(why)) => return Err(unreadable(&why)),
             }

@@ -11,7 +11,7 @@ use super::frames::{self, Decoder, Frame};
 use super::line::{Line, Patience};
 use super::turns::Turns;
 use super::uids::UidRange;
-use super::{AttemptOrder, Extent, RunEvent, RunFacts, RunOrder, SealedTree, SilenceMode};
+use super::{AttemptOrder, RunEvent, RunFacts, RunOrder, SealedTree};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -179,14 +179,7 @@ fn order(attempts: u32, src: usize) -> RunOrder {
         policy,
         starts: vec![0],
         attempts: (0..attempts)
-            .map(|index| AttemptOrder {
-                index: index + 10,
-                start: 0,
-                pins: pins.clone(),
-                silence: SilenceMode::Silenced,
-                only: None,
-                extent: Extent::Run,
-            })
+            .map(|index| AttemptOrder::of(index + 10, 0, pins.clone()))
             .collect(),
         digests: Vec::new(),
     }

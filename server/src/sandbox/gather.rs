@@ -10,8 +10,8 @@ use super::messages::{Case, Collected, Ended, RawCase};
 use std::collections::HashSet;
 use tribunal_core::id::{NodeId, RepoPath};
 use tribunal_core::outcome::{
-    AttemptEnd, AttemptFacts, CollectedCase, CollectionError, End, ExceptionText, Lane, Phase,
-    Silence,
+    AttemptEnd, AttemptFacts, Canaries, CollectedCase, CollectionError, End, ExceptionText, Lane,
+    Phase, Silence, Tamper,
 };
 use tribunal_core::text::shown;
 
@@ -22,6 +22,8 @@ const MESSAGE: usize = 2000;
 const TRACEBACK: usize = 6000;
 const OUTPUT: usize = 4000;
 const NAME: usize = 4096;
+const TAMPERS: usize = 20;
+const WHAT: usize = 200;
 /// Stands where text was left out because the attempt had used up its share of memory.
 const LEFT_OUT: &str = "(left out: this attempt reported too much text)";
 
@@ -64,6 +66,8 @@ impl Gather {
                 collection_errors: Vec::new(),
                 silences: Vec::new(),
                 cases: Vec::new(),
+                tamper: Vec::new(),
+                canaries: Canaries::default(),
                 end: AttemptEnd {
                     end: End::Protocol,
                     exit_code: None,
@@ -218,6 +222,8 @@ impl Gather {
         if ended.end == End::Finished && self.collection == Collection::Going {
             self.spoil("finished without a whole collection");
         }
+        self.facts.tamper = tampers(ended.tamper);
+        self.facts.canaries = ended.canaries;
         self.facts.end = AttemptEnd {
             end: if self.spoiled.is_some() {
                 End::Protocol
@@ -282,6 +288,7 @@ impl Gather {
         phase.skip_reason = phase.skip_reason.map(|reason| head(reason, MESSAGE));
         phase.exception = phase.exception.map(|exception| self.exception(exception));
         phase.output = self.kept(tail(phase.output, OUTPUT));
+        phase.tamper = tampers(phase.tamper);
         if !phase.duration_ms.is_finite() || phase.duration_ms < 0.0 {
             phase.duration_ms = 0.0;
         }
@@ -306,6 +313,15 @@ impl Gather {
             None => LEFT_OUT.to_owned(),
         }
     }
+}
+
+/// The first few, each with the beginning of its text.
+fn tampers(mut all: Vec<Tamper>) -> Vec<Tamper> {
+    all.truncate(TAMPERS);
+    for tamper in &mut all {
+        tamper.what = head(std::mem::take(&mut tamper.what), WHAT);
+    }
+    all
 }
 
 /// Setup, call, teardown: each at most once and in this order.

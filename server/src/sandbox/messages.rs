@@ -3,11 +3,12 @@
 //! Ids arrive as plain text here: whether a text is a node id is for `gather` to say, because a bad one is the attempt's
 //! doing and a bad frame is ours.
 
-use super::{AttemptOrder, Extent, RunOrder, SilenceMode};
+use super::{AfterFailure, AttemptMode, AttemptOrder, Extent, Product, RunOrder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tribunal_core::id::{NodeId, RepoPath, Seed};
-use tribunal_core::outcome::{End, ExceptionText, Phase, Raiser, When};
+use tribunal_core::outcome::{Canaries, End, ExceptionText, Phase, Raiser, Tamper, When};
+use tribunal_core::statement::Isolation;
 
 /// The version of the conversation that this server speaks.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -46,6 +47,7 @@ struct RoomPolicy<'a> {
     src_roots: &'a [String],
     sealed_roots: &'a [String],
     pythonpath: &'a [String],
+    shared: Vec<&'a RepoPath>,
     timezone: &'a str,
     seed_env: &'a [String],
     attempt_timeout_ms: u64,
@@ -67,6 +69,11 @@ impl<'a> Configure<'a> {
                 src_roots: &policy.paths.src,
                 sealed_roots: &policy.paths.sealed,
                 pythonpath: &policy.runner.pythonpath,
+                shared: order
+                    .files
+                    .iter()
+                    .filter(|file| policy.runner.shared.contains(file))
+                    .collect(),
                 timezone: &policy.pins.timezone,
                 seed_env: &policy.pins.seed_env,
                 attempt_timeout_ms: policy.runs.attempt_timeout_ms,
@@ -93,36 +100,58 @@ impl<'a> Configure<'a> {
     }
 }
 
-/// One attempt to make.
+/// One part of an attempt to make.
 #[derive(Debug, Serialize)]
 pub(crate) struct Attempt<'a> {
     attempt: u32,
     start: u32,
+    isolation: Isolation,
     clock: &'a str,
     seed: Seed,
     source_date_epoch: i64,
     mode: &'static str,
+    product: Serialized,
     only: Option<&'a [NodeId]>,
     collect_only: bool,
+    stop_on_failure: bool,
+}
+
+/// A product as the wire spells it: `"head"`, `"null"`, or an object for a mutant.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Serialized {
+    Word(&'static str),
+    Mutant { mutant: u32, of: u32 },
 }
 
 impl<'a> Attempt<'a> {
-    /// `number` counts the attempts of a room, repeated ones too: each has a uid of its own.
-    pub(crate) fn of(order: &'a AttemptOrder, number: u32) -> Self {
+    /// `number` counts the parts of a room's attempts, repeated ones too: each has uids of its own.
+    pub(crate) fn of(order: &'a AttemptOrder, isolation: Isolation, number: u32) -> Self {
         Self {
             attempt: number,
             start: order.start,
+            isolation,
             clock: &order.pins.clock,
             seed: order.pins.seed,
             source_date_epoch: order.pins.source_date_epoch,
-            mode: match order.silence {
-                SilenceMode::Silenced => "silenced",
-                SilenceMode::Unsilenced => "unsilenced",
+            mode: match order.mode {
+                AttemptMode::Silenced => "silenced",
+                AttemptMode::Unsilenced => "unsilenced",
+                AttemptMode::MustFail => "must-fail",
+            },
+            product: match order.product {
+                Product::Head => Serialized::Word("head"),
+                Product::Null => Serialized::Word("null"),
+                Product::Mutant { number, of } => Serialized::Mutant { mutant: number, of },
             },
             only: order.only.as_deref(),
             collect_only: match order.extent {
                 Extent::Collect => true,
                 Extent::Run => false,
+            },
+            stop_on_failure: match order.after_failure {
+                AfterFailure::GoOn => false,
+                AfterFailure::Stop => true,
             },
         }
     }
@@ -204,6 +233,10 @@ pub(crate) struct Ended {
     pub(crate) output_bytes: u64,
     #[serde(default)]
     pub(crate) output: String,
+    #[serde(default)]
+    pub(crate) tamper: Vec<Tamper>,
+    #[serde(default)]
+    pub(crate) canaries: Canaries,
     pub(crate) start: u32,
     pub(crate) uid: u32,
 }

@@ -14,6 +14,7 @@ mod gather;
 mod line;
 mod messages;
 mod owned;
+pub(crate) mod parts;
 mod seals;
 mod turns;
 mod uids;
@@ -48,7 +49,8 @@ pub struct SealedTree {
     pub digest: Digest,
 }
 
-/// What one attempt is to do.
+/// What one attempt is to do. It runs in up to two parts, the split files and then the shared ones, by the list in the
+/// run's policy; its facts are those of both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttemptOrder {
     /// 0, 1, … within the run.
@@ -57,21 +59,69 @@ pub struct AttemptOrder {
     pub start: u32,
     /// Its pins.
     pub pins: Pins,
-    /// Whether marks silence.
-    pub silence: SilenceMode,
+    /// What becomes of the sealed tests' own words.
+    pub mode: AttemptMode,
+    /// What becomes of src.
+    pub product: Product,
     /// Only these cases; `None` is all.
     pub only: Option<Vec<NodeId>>,
     /// Whether the cases run.
     pub extent: Extent,
+    /// Whether the first failure is enough.
+    pub after_failure: AfterFailure,
 }
 
-/// Whether skip and xfail marks hold.
+impl AttemptOrder {
+    /// All cases of head under these pins.
+    #[must_use]
+    pub fn of(index: u32, start: u32, pins: Pins) -> Self {
+        Self {
+            index,
+            start,
+            pins,
+            mode: AttemptMode::Silenced,
+            product: Product::Head,
+            only: None,
+            extent: Extent::Run,
+            after_failure: AfterFailure::GoOn,
+        }
+    }
+}
+
+/// What becomes of marks, and of the ends of tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SilenceMode {
-    /// They hold.
+pub enum AttemptMode {
+    /// Skip and xfail marks hold.
     Silenced,
     /// They are taken off, run-time skips become failures.
     Unsilenced,
+    /// They hold, and each end of a test function raises: nothing may pass.
+    MustFail,
+}
+
+/// What becomes of src when it is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Product {
+    /// It is loaded as it is.
+    Head,
+    /// Every function raises.
+    Null,
+    /// One thing in it is changed.
+    Mutant {
+        /// Which, from 0.
+        number: u32,
+        /// Of how many that are drawn.
+        of: u32,
+    },
+}
+
+/// Whether an attempt goes on when a case failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// All cases are wanted.
+    GoOn,
+    /// What is left of this part is not run.
+    Stop,
 }
 
 /// How far an attempt goes.

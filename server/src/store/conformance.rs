@@ -96,6 +96,8 @@ fn facts(index: u32, lane: Lane) -> AttemptFacts {
         collection_errors: Vec::new(),
         silences: Vec::new(),
         cases: Vec::new(),
+        tamper: Vec::new(),
+        canaries: tribunal_core::outcome::Canaries::default(),
         end: AttemptEnd {
             end: End::Finished,
             exit_code: Some(0),

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use tribunal_core::id::{Digest, NodeId, RepoPath};
 use tribunal_core::outcome::{Lane, Pins};
 use tribunal_core::policy::Policy;
-use tribunal_server::sandbox::{
-    AttemptOrder, Extent, RunOrder, SandboxError, SealedTree, SilenceMode, TreeToSeal,
-};
+use tribunal_server::sandbox::{AttemptOrder, RunOrder, SandboxError, SealedTree, TreeToSeal};
 
 /// The text of a sealed file of the suite.
 #[must_use]
@@ -123,19 +121,13 @@ impl Order {
     #[must_use]
     pub fn attempt(&self, index: u32) -> AttemptOrder {
         let pins = &self.policy.pins;
-        AttemptOrder {
-            index,
-            start: 0,
-            pins: Pins {
-                seed: pins.seed,
-                hash_seed: self.starts[0],
-                clock: pins.clock.clone(),
-                source_date_epoch: pins.source_date_epoch,
-            },
-            silence: SilenceMode::Silenced,
-            only: None,
-            extent: Extent::Run,
-        }
+        let pins = Pins {
+            seed: pins.seed,
+            hash_seed: self.starts[0],
+            clock: pins.clock.clone(),
+            source_date_epoch: pins.source_date_epoch,
+        };
+        AttemptOrder::of(index, 0, pins)
     }
 
     /// This many attempts, taking turns on the starts.

@@ -12,7 +12,7 @@ use tribunal_core::id::Digest;
 use tribunal_core::outcome::End;
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_server::sandbox::{
-    Extent, RunEvent, RunFacts, RunOrder, SandboxError, SilenceMode, TreeToSeal,
+    AttemptMode, Extent, RunEvent, RunFacts, RunOrder, SandboxError, TreeToSeal,
 };
 
 /// A subject, shared by the tasks of a check.
@@ -234,7 +234,7 @@ pub async fn unsilenced(subject: Shared) {
     .map(|name| format!("{file}::{name}"));
     let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
     let mut order = Order::of(&subject, &["test_outcomes.py"]).only(&nodes);
-    order.attempts[0].silence = SilenceMode::Unsilenced;
+    order.attempts[0].mode = AttemptMode::Unsilenced;
     let facts = facts(&subject, &order).await;
     assert_eq!(
         told(&facts.attempts[0]),

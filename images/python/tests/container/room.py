@@ -186,9 +186,10 @@ class Room:
     def configure(self, src: bytes | None = None, files: list[str] | None = None, **more: Any) -> dict[str, Any]:
         tar = tar_of(self._tree, self.policy["src_roots"]) if src is None else src
         sealed = sorted(str(path.relative_to(self._tree)) for path in self._tree.rglob("test_*.py"))
+        files = sealed if files is None else files
         self.send(
             {
-                "type": "configure", "policy": self.policy, "files": sealed if files is None else files,
+                "type": "configure", "policy": {"shared": files, **self.policy}, "files": files,
                 "starts": [{"hash_seed": 0}, {"hash_seed": 7}], "uid_base": 70_000, "uid_count": 16,
                 "src_size": len(tar), "clock": CLOCK, "seed": SEED, **more,
             }
@@ -202,7 +203,8 @@ class Room:
         self.send(
             {
                 "type": "attempt", "attempt": number, "start": number % 2, "clock": CLOCK, "seed": SEED,
-                "source_date_epoch": 1_700_000_000, "mode": "silenced", "only": None, "collect_only": False, **more,
+                "source_date_epoch": 1_700_000_000, "mode": "silenced", "isolation": "shared", "only": None,
+                "collect_only": False, **more,
             }
         )  # fmt: skip
 

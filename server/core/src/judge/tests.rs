@@ -46,6 +46,8 @@ fn attempt() -> Attempt {
         collection_errors: vec![],
         silences: vec![],
         cases: vec![],
+        tamper: Vec::new(),
+        canaries: crate::outcome::Canaries::default(),
         end: AttemptEnd {
             end: End::Finished,
             exit_code: Some(0),
@@ -75,6 +77,7 @@ fn phase(when: When) -> Phase {
         output: String::new(),
         duration_ms: 1.0,
         reported: true,
+        tamper: Vec::new(),
     }
 }
 

@@ -168,6 +168,7 @@ mod tests {
             output: String::new(),
             duration_ms: 0.0,
             reported: true,
+            tamper: Vec::new(),
         }
     }
 

@@ -88,6 +88,8 @@ fn facts() -> AttemptFacts {
         collection_errors: vec![],
         silences: vec![],
         cases: vec![],
+        tamper: Vec::new(),
+        canaries: crate::outcome::Canaries::default(),
         end: AttemptEnd {
             end: End::Exited,
             exit_code: Some(0),

@@ -113,10 +113,10 @@ async fn begin(
 }
 
 fn uids_for(order: &RunOrder) -> Result<UidRange, Aborted> {
-    // Each attempt may be repeated once, and no uid serves twice.
+    // No uid serves twice.
     let wanted = u32::try_from(order.attempts.len())
         .unwrap_or(u32::MAX)
-        .saturating_mul(2)
+        .saturating_mul(super::super::parts::UIDS_AN_ATTEMPT)
         .saturating_add(2);
     UidRange::take(wanted).ok_or_else(|| {
         Aborted::new(

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, DuplexStream};
 use tokio::sync::mpsc;
 use tribunal_core::outcome::When;
+use tribunal_core::statement::Isolation;
 
 /// The files of a tree, by path.
 pub(super) type Files = HashMap<String, Vec<u8>>;
@@ -49,6 +50,7 @@ pub(super) struct Configure {
 
 #[derive(Deserialize)]
 pub(super) struct Policy {
+    shared: Vec<String>,
     attempt_timeout_ms: u64,
     pub(super) case_timeout_ms: u64,
 }
@@ -62,6 +64,7 @@ pub(super) struct Start {
 pub(super) struct Attempt {
     attempt: u32,
     pub(super) start: usize,
+    isolation: Isolation,
     pub(super) mode: String,
     only: Option<Vec<String>>,
     collect_only: bool,
@@ -162,7 +165,16 @@ impl Harness {
             .configured
             .as_ref()
             .ok_or_else(|| Over::Trouble("an attempt before configure".to_owned()))?;
-        let files = configured.files.clone();
+        let shared = |file: &&String| configured.policy.shared.contains(file);
+        let files: Vec<String> = match attempt.isolation {
+            Isolation::Split => configured
+                .files
+                .iter()
+                .filter(|f| !shared(f))
+                .cloned()
+                .collect(),
+            Isolation::Shared => configured.files.iter().filter(shared).cloned().collect(),
+        };
         let limit = Duration::from_millis(configured.policy.attempt_timeout_ms);
         let began = Instant::now();
         let mut plan = Vec::new();

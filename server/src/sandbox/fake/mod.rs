@@ -11,6 +11,7 @@ use super::autopsy::{Autopsy, Death, Life};
 use super::conversation::{self, Stage};
 use super::line::{Line, Patience};
 use super::owned::Owned;
+use super::parts;
 use super::seals::PerDigest;
 use super::turns::Turns;
 use super::uids::UidRange;
@@ -163,7 +164,7 @@ async fn run(
         .ok_or_else(|| internal("the tree is not sealed"))?;
     let wanted = u32::try_from(order.attempts.len())
         .unwrap_or(u32::MAX)
-        .saturating_mul(2)
+        .saturating_mul(parts::UIDS_AN_ATTEMPT)
         .saturating_add(2);
     let uids = UidRange::take(wanted).ok_or_else(|| internal("no range of user ids is free"))?;
     let mut room = Room::enter(&inner);
