@@ -196,7 +196,7 @@ async fn rooms_at_once_share_no_uid_and_no_core() {
                         match event {
                             RunEvent::AttemptStarted(_) => changes.send(1).unwrap(),
                             RunEvent::AttemptEnded(_) => changes.send(-1).unwrap(),
-                            RunEvent::Ready | RunEvent::CasesDone(..) => {}
+                            RunEvent::Ready | RunEvent::SequelBegun | RunEvent::CasesDone(..) => {}
                         }
                     }
                 });

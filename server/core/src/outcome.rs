@@ -19,6 +19,8 @@ pub use signature::Signature;
 pub enum Lane {
     /// Sealed cases on head's src.
     Property,
+    /// Sealed cases on head's src, under pins that were not announced.
+    HeldOut,
     /// Leased cases, unsilenced.
     LeaseSide,
     /// The sealed files on base's own src, to learn which cases there are.

@@ -233,6 +233,7 @@ impl Run<'_> {
             policy: self.plan.patch().policy().clone(),
             starts: self.plan.starts().to_vec(),
             attempts: Vec::new(),
+            sequel: None,
             digests: Vec::new(),
         }
     }
@@ -300,6 +301,9 @@ impl Run<'_> {
 fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {
     match event {
         RunEvent::Ready => None,
+        RunEvent::SequelBegun => Some(EventKind::Preparing {
+            stage: "running under pins that were not announced".to_owned(),
+        }),
         RunEvent::AttemptStarted(index) => Some(EventKind::AttemptStarted { lane, index, total }),
         RunEvent::CasesDone(index, done) => Some(EventKind::CasesDone {
             lane,
@@ -307,7 +311,8 @@ fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {
             done,
             total: 0,
         }),
-        RunEvent::AttemptEnded(facts) => Some(EventKind::AttemptEnded {
+        // Of a sequel nothing is told before the verdict.
+        RunEvent::AttemptEnded(facts) => (facts.lane == lane).then_some(EventKind::AttemptEnded {
             lane,
             index: facts.index,
             total,

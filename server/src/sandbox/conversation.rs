@@ -10,13 +10,13 @@ use super::messages::{self, Configure, Message, Order, Unreadable};
 use super::parts;
 use super::turns::{Company, Turn, Turns};
 use super::uids::UidRange;
-use super::{AttemptOrder, FunctionDigest, RunEvent, RunFacts, RunOrder};
+use super::{AttemptOrder, Deserved, FunctionDigest, RunEvent, RunFacts, RunOrder};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tribunal_core::id::RepoPath;
-use tribunal_core::outcome::{AttemptFacts, End};
+use tribunal_core::outcome::{AttemptFacts, End, Lane};
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::statement::Isolation;
 use tribunal_core::text::{shown, shown_block};
@@ -52,7 +52,7 @@ pub(crate) async fn converse(
         Err(stop) => return Err(before_any_attempt(stop, room).await),
     };
     talk.tell(RunEvent::Ready).await;
-    let attempts = talk.attempts(room).await?;
+    let attempts = talk.all_attempts(room).await?;
     talk.farewell().await;
     let (digests, undigested) = digests;
     Ok(RunFacts {
@@ -69,15 +69,20 @@ fn internal(message: impl Into<String>) -> Aborted {
 
 /// An order that cannot be carried out is a mistake of the pipeline; better told here than by the harness.
 fn check(order: &RunOrder) -> Result<(), Aborted> {
+    let sequel = order.sequel.iter().flat_map(|sequel| {
+        let attempts = sequel.attempts.iter();
+        attempts.map(|attempt| (sequel.lane, attempt))
+    });
+    let own = order.attempts.iter().map(|attempt| (order.lane, attempt));
     let mut indices = HashSet::new();
-    for attempt in &order.attempts {
+    for (lane, attempt) in own.chain(sequel) {
         if usize::try_from(attempt.start).is_ok_and(|start| start >= order.starts.len()) {
             return Err(internal(format!(
                 "attempt {} names a start that is not ordered",
                 attempt.index
             )));
         }
-        if !indices.insert(attempt.index) {
+        if !indices.insert((lane, attempt.index)) {
             return Err(internal(format!("attempt {} twice", attempt.index)));
         }
     }
@@ -94,6 +99,7 @@ struct Talk<'a> {
 
 /// An attempt on its way: the part that runs, and what the parts before it came to.
 struct Going {
+    lane: Lane,
     gather: Gather,
     earlier: Option<AttemptFacts>,
 }
@@ -170,18 +176,45 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// All attempts, in order. When the room is gone, those that are left end as it did, and say so.
-    async fn attempts(&mut self, room: &mut dyn Autopsy) -> Result<Vec<AttemptFacts>, Aborted> {
-        let orders = &self.stage.order.attempts;
+    /// The order's own attempts, then those of its sequel if it is deserved.
+    async fn all_attempts(&mut self, room: &mut dyn Autopsy) -> Result<Vec<AttemptFacts>, Aborted> {
+        let order = self.stage.order;
+        let mut lost = None;
+        let mut done = self
+            .attempts(room, &order.attempts, order.lane, &mut lost)
+            .await?;
+        if let Some(sequel) = &order.sequel {
+            match (sequel.deserved)(&done) {
+                Deserved::No => {}
+                Deserved::Yes => {
+                    self.tell(RunEvent::SequelBegun).await;
+                    let more = self
+                        .attempts(room, &sequel.attempts, sequel.lane, &mut lost)
+                        .await?;
+                    done.extend(more);
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Attempts of one lane, in order. When the room is gone, those that are left end as it did, and say so.
+    async fn attempts(
+        &mut self,
+        room: &mut dyn Autopsy,
+        orders: &[AttemptOrder],
+        lane: Lane,
+        lost: &mut Option<Death>,
+    ) -> Result<Vec<AttemptFacts>, Aborted> {
         let mut done: Vec<AttemptFacts> = Vec::with_capacity(orders.len());
-        let mut lost: Option<Death> = None;
         for order in orders {
             let mut going = Going {
-                gather: self.gather(order, self.begun),
+                lane,
+                gather: self.gather(order, self.begun, lane),
                 earlier: None,
             };
             let began = Instant::now();
-            let facts = if let Some(death) = &lost {
+            let facts = if let Some(death) = lost.as_ref() {
                 going.gather.gone(death, 0)
             } else {
                 match self.in_parts(order, &mut going).await {
@@ -195,7 +228,7 @@ impl Talk<'_> {
                         let wall = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                         let facts = going.gather.gone(&death, wall);
                         let facts = self.joined(going.earlier, facts);
-                        lost = Some(Death {
+                        *lost = Some(Death {
                             note: format!(
                                 "not run: the room was gone since attempt {} ({})",
                                 order.index, death.note
@@ -219,7 +252,7 @@ impl Talk<'_> {
         order: &AttemptOrder,
         going: &mut Going,
     ) -> Result<AttemptFacts, Stop> {
-        let lane = self.stage.order.lane;
+        let lane = going.lane;
         for part in parts::parts(self.stage.order, order) {
             if let Some(earlier) = going.earlier.as_ref()
                 && !parts::goes_on(lane, earlier)
@@ -240,14 +273,14 @@ impl Talk<'_> {
         }
     }
 
-    fn gather(&self, order: &AttemptOrder, number: u32) -> Gather {
-        let share = TEXT_OF_A_RUN / self.stage.order.attempts.len().max(1);
-        Gather::new(
-            order,
-            number,
-            self.stage.order.lane,
-            share.min(TEXT_OF_AN_ATTEMPT),
-        )
+    fn gather(&self, order: &AttemptOrder, number: u32, lane: Lane) -> Gather {
+        let share = TEXT_OF_A_RUN / self.stage.order.most_attempts().max(1);
+        Gather::new(order, number, lane, share.min(TEXT_OF_AN_ATTEMPT))
+    }
+
+    /// Whether what happens in attempts of this lane is told while it happens.
+    fn told(&self, lane: Lane) -> bool {
+        lane == self.stage.order.lane
     }
 
     /// One part that had its CPU. One that the machine starved is repeated alone, once.
@@ -292,11 +325,11 @@ impl Talk<'_> {
         let turn = self.turn(policy.limits.cpus, company).await?;
         let number = self.begun;
         self.begun += 1;
-        going.gather = self.gather(order, number);
+        going.gather = self.gather(order, number, going.lane);
         self.line
             .order(&Order::Attempt(messages::Attempt::of(order, part, number)))
             .await?;
-        if going.earlier.is_none() {
+        if going.earlier.is_none() && self.told(going.lane) {
             self.tell(RunEvent::AttemptStarted(order.index)).await;
         }
         let before = going.earlier.as_ref().map_or(0, |facts| facts.cases.len());
@@ -308,22 +341,20 @@ impl Talk<'_> {
                 Ok(Message::Collected(piece)) => going.gather.collected(piece)?,
                 Ok(Message::Case(case)) => {
                     going.gather.case(case)?;
-                    let done = going
-                        .gather
-                        .cases()
-                        .saturating_add(u32::try_from(before).unwrap_or(u32::MAX));
-                    // Progress is for show: a slow reader misses some of it, and holds nothing up.
-                    let _lost = self
-                        .stage
-                        .events
-                        .try_send(RunEvent::CasesDone(order.index, done));
+                    if self.told(going.lane) {
+                        let before = u32::try_from(before).unwrap_or(u32::MAX);
+                        let done = going.gather.cases().saturating_add(before);
+                        // Progress is for show: a slow reader misses some of it, and holds nothing up.
+                        let done = RunEvent::CasesDone(order.index, done);
+                        let _lost = self.stage.events.try_send(done);
+                    }
                 }
                 Ok(Message::AttemptEnd(ended)) => {
                     drop(turn);
                     if !self.stage.uids.holds(ended.uid) || !self.uids_seen.insert(ended.uid) {
                         return Err(Wrong(format!("an attempt as uid {}", ended.uid)).into());
                     }
-                    let fresh = self.gather(order, self.begun);
+                    let fresh = self.gather(order, self.begun, going.lane);
                     return Ok(std::mem::replace(&mut going.gather, fresh).ended(*ended)?);
                 }
                 Ok(other) => return Err(Stop::Ours(unexpected(&other))),

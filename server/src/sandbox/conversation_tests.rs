@@ -11,7 +11,7 @@ use super::frames::{self, Decoder, Frame};
 use super::line::{Line, Patience};
 use super::turns::Turns;
 use super::uids::UidRange;
-use super::{AttemptOrder, RunEvent, RunFacts, RunOrder, SealedTree};
+use super::{AttemptOrder, Deserved, RunEvent, RunFacts, RunOrder, SealedTree, Sequel};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -181,6 +181,7 @@ fn order(attempts: u32, src: usize) -> RunOrder {
         attempts: (0..attempts)
             .map(|index| AttemptOrder::of(index + 10, 0, pins.clone()))
             .collect(),
+        sequel: None,
         digests: Vec::new(),
     }
 }
@@ -259,6 +260,34 @@ async fn a_whole_run() {
     assert!(facts.attempts.iter().all(|a| a.end.end == End::Finished));
     assert_eq!(facts.attempts[0].end.wall_ms, 101);
     assert_eq!(facts.python_tag, "cp313");
+}
+
+#[tokio::test]
+async fn a_sequel_is_ordered_only_when_it_is_deserved() {
+    for (deserved, wanted) in [(Deserved::Yes, 3), (Deserved::No, 2)] {
+        let mut order = order(2, 0);
+        order.sequel = Some(Sequel {
+            lane: Lane::HeldOut,
+            attempts: vec![order.attempts[0].clone()],
+            deserved: Box::new(move |seen| {
+                assert_eq!(seen.len(), 2);
+                deserved
+            }),
+        });
+        let facts = against(order, alive(), |mut harness| async move {
+            harness.configured().await;
+            for _ in 0..wanted {
+                harness.passes().await;
+            }
+            assert_eq!(harness.order().await.unwrap()["type"], "bye");
+            harness
+        })
+        .await
+        .unwrap();
+        let lanes: Vec<Lane> = facts.attempts.iter().map(|a| a.lane).collect();
+        let all = [Lane::Property, Lane::Property, Lane::HeldOut];
+        assert_eq!(lanes, all[..wanted]);
+    }
 }
 
 #[tokio::test]

@@ -153,8 +153,41 @@ pub struct RunOrder {
     pub starts: Vec<u32>,
     /// The attempts, in order.
     pub attempts: Vec<AttemptOrder>,
+    /// What may follow them in the same room.
+    pub sequel: Option<Sequel>,
     /// Files whose function digests are wanted.
     pub digests: Vec<RepoPath>,
+}
+
+/// Attempts that follow only if what was seen so far deserves them. Nothing of them enters the room before: they are
+/// ordered one by one, and none of them is told as progress.
+pub struct Sequel {
+    /// Which lane they belong to.
+    pub lane: Lane,
+    /// Them, on starts of the same order.
+    pub attempts: Vec<AttemptOrder>,
+    /// Asked once, with the facts of all attempts before.
+    pub deserved: Deserving,
+}
+
+/// What decides whether a sequel is made.
+pub type Deserving = Box<dyn Fn(&[AttemptFacts]) -> Deserved + Send + Sync>;
+
+/// Whether a sequel is to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deserved {
+    /// It is.
+    Yes,
+    /// It is not: nothing that it could show would change anything.
+    No,
+}
+
+impl RunOrder {
+    /// How many attempts there can be, the sequel's included.
+    pub(crate) fn most_attempts(&self) -> usize {
+        let sequel = self.sequel.as_ref();
+        self.attempts.len() + sequel.map_or(0, |sequel| sequel.attempts.len())
+    }
 }
 
 /// Progress and facts while a run goes on.
@@ -168,12 +201,14 @@ pub enum RunEvent {
     CasesDone(u32, u32),
     /// An attempt is over; its facts are final and may be stored.
     AttemptEnded(Box<AttemptFacts>),
+    /// The order's own attempts are over, and its sequel begins.
+    SequelBegun,
 }
 
 /// What a run came to. Attempts that an earlier one made pointless are still run: no attempt is left out silently.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
-    /// All attempts, in order.
+    /// All attempts, in order, the sequel's last.
     pub attempts: Vec<AttemptFacts>,
     /// Function digests, `path::qualname` to the two forms.
     pub digests: Vec<FunctionDigest>,

@@ -172,6 +172,7 @@ pub(super) fn unstored(sequence: u64, at: UnixTime, kind: Kind) -> v1::ScoreEven
 const fn lane(lane: Lane) -> &'static str {
     match lane {
         Lane::Property => "property",
+        Lane::HeldOut => "held-out",
         Lane::LeaseSide => "lease-side",
         Lane::BaseCollection => "base-collection",
     }

@@ -192,6 +192,7 @@ impl Order {
             policy: self.policy.clone(),
             starts: self.starts.clone(),
             attempts: self.attempts.clone(),
+            sequel: None,
             digests: self.digests.clone(),
         }
     }

@@ -306,6 +306,7 @@ pub async fn events(subject: Shared) {
     while let Some(event) = heard.recv().await {
         words.push(match event {
             RunEvent::Ready => "ready".to_owned(),
+            RunEvent::SequelBegun => "sequel".to_owned(),
             RunEvent::AttemptStarted(index) => format!("{index} began"),
             RunEvent::CasesDone(index, count) => format!("{index} did {count}"),
             RunEvent::AttemptEnded(ended) => {

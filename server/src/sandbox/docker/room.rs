@@ -114,7 +114,7 @@ async fn begin(
 
 fn uids_for(order: &RunOrder) -> Result<UidRange, Aborted> {
     // No uid serves twice.
-    let wanted = u32::try_from(order.attempts.len())
+    let wanted = u32::try_from(order.most_attempts())
         .unwrap_or(u32::MAX)
         .saturating_mul(super::super::parts::UIDS_AN_ATTEMPT)
         .saturating_add(2);

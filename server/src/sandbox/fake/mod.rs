@@ -162,7 +162,7 @@ async fn run(
         .get(&order.tree.digest)
         .cloned()
         .ok_or_else(|| internal("the tree is not sealed"))?;
-    let wanted = u32::try_from(order.attempts.len())
+    let wanted = u32::try_from(order.most_attempts())
         .unwrap_or(u32::MAX)
         .saturating_mul(parts::UIDS_AN_ATTEMPT)
         .saturating_add(2);

@@ -126,6 +126,7 @@ pub(super) fn change_set_of(word: &str) -> Option<ChangeSet> {
 pub(super) const fn lane_word(lane: Lane) -> &'static str {
     match lane {
         Lane::Property => "property",
+        Lane::HeldOut => "held-out",
         Lane::LeaseSide => "lease-side",
         Lane::BaseCollection => "base-collection",
     }
