@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo picture verify test test-rust test-python check fmt reasons bench image-repro
+.PHONY: help bootstrap build image demo picture verify libraries test test-rust test-python check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ check: ## formatting, lints, licences
 	deploy/ruff.sh
 	@if command -v buf >/dev/null; then cd proto && buf lint; else echo "buf is not installed: the proto's names are not checked here"; fi
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "cargo-deny is not installed: licences and bans are not checked here"; fi
+
+libraries: bootstrap ## real libraries under their own suites, plain and split; the table goes into docs/SPLIT.md
+	python3 images/python/tests/libraries/run.py --mutants 20 --write
 
 reasons: ## docs/REASONS.md from the codes
 	cargo run -q --locked -p tribunal-core --example reasons > docs/REASONS.md.new && mv docs/REASONS.md.new docs/REASONS.md

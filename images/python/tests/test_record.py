@@ -18,7 +18,11 @@ PHASE = {
     "kind": "phase", "case": 0, "when": "setup", "next": "call", "mark": 2, "outcome": "passed", "xfail": None,
     "xpassed": False, "skip_reason": None, "by": "runner", "exception": None, "duration_ms": 1.23456,
 }  # fmt: skip
-BOOTED, BEGIN, END = {"kind": "booted"}, {"kind": "begin", "case": 0, "mark": 1}, {"kind": "end", "canaries": {"run": 2, "passed": 1}}
+BOOTED, BEGIN, END = (
+    {"kind": "booted"},
+    {"kind": "begin", "case": 0, "mark": 1},
+    {"kind": "end", "canaries": {"run": 2, "passed": 1}},
+)
 CALL = PHASE | {"when": "call", "next": "teardown", "mark": 3}
 TEARDOWN = PHASE | {"when": "teardown", "next": None, "mark": 4}
 

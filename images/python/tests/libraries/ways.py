@@ -1,0 +1,199 @@
+"""One suite, one way, in the runner image: every case's outcome.
+
+`plain` is pytest itself; `shared` and `split` are attempts of the harness in a scoring container, by its frames; `local` is
+split_local.py, split without a container's uids and pins. All have the same image, tree, user's rights and limits.
+"""
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS / "container"))
+
+import room  # noqa: E402
+from sources import Library, dependencies  # noqa: E402
+
+HARNESS = room.HARNESS
+UID = "70000:70000"
+SECONDS = 900
+LINE = "\x1eTRIBUNAL-PLAIN "  # plain.py begins its one line with it
+MEMORY = "1g"
+
+
+@dataclass
+class Ran:
+    """What one way made of a suite."""
+
+    outcomes: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)  # files that could not be collected
+    end: str = "finished"
+    tamper: list[str] = field(default_factory=list)
+
+    def passed(self) -> set[str]:
+        return {node for node, word in self.outcomes.items() if word == "passed"}
+
+    def why(self, node: str) -> str:
+        """The first line of why a case has not passed."""
+        if node in self.reasons:
+            return self.reasons[node]
+        file = node.split("::", 1)[0]
+        if file in self.errors:
+            return f"not collected: {self.errors[file]}"
+        return self.outcomes.get(node) or (f"not run: {self.end}" if self.end != "finished" else "not collected")
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @classmethod
+    def read(cls, path: Path) -> "Ran":
+        return cls(**json.loads(path.read_text()))
+
+
+def plain(library: Library, tree: Path, files: Sequence[str]) -> Ran:
+    roots = [f"/tree/{entry}".rstrip("/.") or "/tree" for entry in library.pythonpath]
+    path = ":".join([*roots, "/opt/tribunal/deps", "/opt/tribunal/runner"])
+    output = contained(
+        library, tree,
+        ["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "plain", "-o", "addopts=", "-o", "strict_config=false",
+         "--rootdir=/tree", "--basetemp=/tmp/pytest", "--continue-on-collection-errors", "--tb=line", "--capture=no", *files],
+        {"PYTHONPATH": f"{path}:/libraries", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )  # fmt: skip
+    line = next((line for line in output.split("\n") if line.startswith(LINE)), None)
+    if line is None:
+        return Ran(end=f"no result: {output.strip()[-300:]!r}")
+    told = json.loads(line.removeprefix(LINE))
+    outcomes = {node: told["outcomes"].get(node, "missing") for node in told["nodes"]}
+    return Ran(outcomes, told["reasons"], told["errors"])
+
+
+def local(library: Library, tree: Path, files: Sequence[str], how: str = "split") -> Ran:
+    words = [word for root in library.src for word in ("--src", root)]
+    words += [word for root in library.sealed for word in ("--sealed", root)]
+    words += [word for root in library.pythonpath for word in ("--pythonpath", root)]
+    output = contained(
+        library, tree,
+        ["-s", "-S", "-P", "-B", "/tests/split_local.py", "--how", how, "-q", "--json", "-", *words, "/tree", *files],
+        {"PYTHONHASHSEED": "0"},
+    )  # fmt: skip
+    line = output.rstrip("\n").rsplit("\n", 1)[-1]
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return Ran(end=f"no result: {output.strip()[-300:]!r}")
+    tamper = [f"{node}: {kind}: {what}" for node, kind, what in told["tamper"]]
+    return Ran(told["outcomes"], told["reasons"], told["errors"], told["end"], tamper)
+
+
+def contained(library: Library, tree: Path, command: Sequence[str], environment: dict[str, str]) -> str:
+    """A container like a scoring one, with the whole tree read-only and an ordinary user."""
+    words = ["docker", "run", "--rm", "--read-only", "--network", "none", "--cap-drop", "ALL", "--user", UID]
+    words += ["--security-opt", "no-new-privileges", "--cpus", "1", "--memory", MEMORY, "--label", room.LABEL]
+    words += ["--tmpfs", "/tmp:mode=1777,nosuid,nodev,size=256m", "--tmpfs", "/home/attempt:mode=1777"]
+    words += ["--volume", f"{tree}:/tree:ro", "--volume", f"{dependencies(library)}:/opt/tribunal/deps:ro"]
+    words += ["--volume", f"{TESTS / 'libraries'}:/libraries:ro", "--volume", f"{TESTS}:/tests:ro"]
+    words += ["--volume", f"{room.HARNESS}:/harness:ro", "--workdir", "/tree"]
+    environment = {
+        "HOME": "/home/attempt", "TZ": "UTC", "COLUMNS": "80", "LINES": "24", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8",
+        "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "SOURCE_DATE_EPOCH": "1700000000", "TMPDIR": "/tmp",
+        "PATH": "/usr/local/bin:/usr/bin:/bin", **environment,
+    }  # fmt: skip
+    words += [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
+    words += ["--entrypoint", "/usr/bin/python3", room.IMAGE, *command]
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return "time-out"
+    return done.stdout.decode("utf-8", "replace") + done.stderr.decode("utf-8", "replace")
+
+
+def scored(library: Library, tree: Path, files: Sequence[str], parts: dict[str, Sequence[str]]) -> Ran:
+    """Attempts in a scoring container: each part of the files under its isolation."""
+    policy = {
+        "src_roots": list(library.src), "sealed_roots": list(library.sealed), "pythonpath": list(library.pythonpath),
+        "shared": sorted(parts.get("shared", ())), "attempt_timeout_ms": SECONDS * 1000, "case_timeout_ms": 60_000,
+        "output_bytes": 1 << 23, "memory_bytes": 1 << 30,
+    }  # fmt: skip
+    staged = stage(library, tree)
+    deps = ["--volume", f"{dependencies(library)}:/opt/tribunal/deps:ro"]
+    ran = Ran()
+    with room.Room(staged, policy, memory=MEMORY, options=deps) as opened:
+        answer = opened.configure(src=tar(library, tree), files=list(files))
+        if answer["type"] != "configured":
+            return Ran(end=f"{answer['type']}: {answer.get('message', '')}"[:300])
+        for number, (isolation, chosen) in enumerate(parts.items()):
+            if chosen:
+                gather(ran, opened.attempt(number, start=0, isolation=isolation), chosen)
+    return ran
+
+
+def gather(ran: Ran, attempt: room.Attempt, files: Sequence[str]) -> None:
+    wanted = set(files)
+    for case in attempt.collected["cases"]:
+        if case["file"] in wanted:
+            node = case["node"]
+            ran.outcomes[node] = attempt.outcome(node).partition(" ")[0] if node in attempt.cases else "missing"
+            for phase in attempt.cases.get(node, ()):
+                told = phase["exception"]
+                if told is not None and phase["outcome"] == "failed":
+                    ran.reasons.setdefault(node, f"{told['type']}: {told['message']}".split("\n", 1)[0][:300])
+                ran.tamper += [f"{node}: {each['kind']}: {each['what']}" for each in phase.get("tamper", ())]
+    for error in attempt.collected["errors"]:
+        told = error["exception"]
+        ran.errors[error["file"]] = f"{told['type']}: {told['message']}".split("\n", 1)[0][:300]
+    ran.tamper += [f"{each['kind']}: {each['what']}" for each in attempt.end.get("tamper", ())]
+    if attempt.end["end"] != "finished":
+        ran.end = f"{attempt.end['end']} in {attempt.end['running']}"
+
+
+def stage(library: Library, tree: Path) -> Path:
+    """The tree as the sealed volume has it: a src root that is one file is a symlink."""
+    single = [root for root in library.src if not root.endswith("/")]
+    if not single:
+        return tree
+    staged = tree.with_name(f"{tree.name}.staged")
+    shutil.rmtree(staged, ignore_errors=True)
+    shutil.copytree(tree, staged, symlinks=True)
+    for root in single:
+        (staged / root).unlink()
+        (staged / root).symlink_to(f"/srcfiles/{root}")
+    return staged
+
+
+def tar(library: Library, tree: Path) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for root in library.src:
+            for file in sorted((tree / root).rglob("*")) if root.endswith("/") else [tree / root]:
+                if file.is_file() or file.is_symlink():
+                    archive.add(file, arcname=str(file.relative_to(tree)), recursive=False)
+    return out.getvalue()
+
+
+def run(library: Library, tree: Path, files: Sequence[str], way: str) -> Ran:
+    """`plain`, `shared`, `split`, `modes` (split, but for the files of the library's shared list), `local`, `local-shared`."""
+    everything: dict[str, Any] = {
+        "shared": {"shared": files},
+        "split": {"split": files},
+        "modes": {
+            "split": [file for file in files if file not in library.shared],
+            "shared": [file for file in files if file in library.shared],
+        },
+    }
+    try:
+        if way == "plain":
+            return plain(library, tree, files)
+        if way in ("local", "local-shared"):
+            return local(library, tree, files, "split" if way == "local" else "shared")
+        return scored(library, tree, files, everything[way])
+    except room.Trouble as trouble:
+        return Ran(end=f"trouble: {trouble}"[:300])
