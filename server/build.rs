@@ -1,5 +1,5 @@
-//! Makes the two things that the server carries inside itself for the runner image: the pin library,
-//! compiled by rustc alone (it has no dependencies, and a cargo inside cargo would wait for itself),
+//! Makes what the server carries inside itself for the runner image: the pin library and the witness,
+//! compiled by rustc alone (they have no dependencies, and a cargo inside cargo would wait for itself),
 //! and a clean copy of the harness, without caches and tests.
 
 use std::error::Error;
@@ -14,7 +14,16 @@ fn main() -> Outcome {
     let here = folder("CARGO_MANIFEST_DIR")?;
     let out = folder("OUT_DIR")?;
     let images = here.join("../images");
-    pins(&images.join("pins"), &out.join("libtribunal_pins.so"))?;
+    println!(
+        "cargo::rerun-if-changed={}",
+        images.join("pins/src").display()
+    );
+    println!(
+        "cargo::rerun-if-changed={}",
+        images.join("witness/src").display()
+    );
+    library(&images, "pins", &out.join("libtribunal_pins.so"))?;
+    library(&images, "witness", &out.join("tribunal_witness.so"))?;
     harness(&images.join("python/harness"), &out.join("harness"))?;
     for file in ["assemble.py", "requirements.txt"] {
         println!(
@@ -32,20 +41,13 @@ fn folder(variable: &str) -> Result<PathBuf, Box<dyn Error>> {
 }
 
 /// The flags make the file small, free of this machine's paths and the same in every profile.
-fn pins(package: &Path, library: &Path) -> Outcome {
-    println!("cargo::rerun-if-changed={}", package.join("src").display());
+fn library(images: &Path, name: &str, library: &Path) -> Outcome {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
     let mut command = Command::new(rustc);
     command
-        .current_dir(package)
-        .args([
-            "--crate-name",
-            "tribunal_pins",
-            "--crate-type",
-            "cdylib",
-            "--edition",
-            "2024",
-        ])
+        .current_dir(images.join(name))
+        .args(["--crate-name", &format!("tribunal_{name}")])
+        .args(["--crate-type", "cdylib", "--edition", "2024"])
         .args([
             "-C",
             "opt-level=2",
@@ -57,14 +59,14 @@ fn pins(package: &Path, library: &Path) -> Outcome {
             "codegen-units=1",
         ])
         .args(["-C", "strip=symbols", "--remap-path-prefix"])
-        .arg(format!("{}=pins", package.display()))
+        .arg(format!("{}=images", images.display()))
         .args(["--target", &std::env::var("TARGET")?])
         .arg("src/lib.rs")
         .arg("-o")
         .arg(library);
     let status = command.status()?;
     if !status.success() {
-        return Err(format!("the pin library did not compile ({status}): {command:?}").into());
+        return Err(format!("the library {name} did not compile ({status}): {command:?}").into());
     }
     Ok(())
 }

@@ -191,6 +191,10 @@ fn inputs(to: &mut dyn Write, runner: &[Wheel], deps: &[Wheel]) -> io::Result<()
         "opt/tribunal/lib/libtribunal_pins.so".to_owned(),
         embedded::PINS,
     )?;
+    bytes(
+        "opt/tribunal/lib/tribunal_witness.so".to_owned(),
+        embedded::WITNESS,
+    )?;
     for (name, content) in embedded::harness() {
         bytes(format!("opt/tribunal/harness/{name}"), content)?;
     }
