@@ -7,19 +7,23 @@ use crate::plan::{Decided, RunPlan};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+mod alive;
 mod bench;
 mod docket;
 mod expected;
 mod judged;
+mod modes;
 mod observed;
 mod prose;
 mod silences;
 mod src_score;
 
+pub use alive::{Heed, Liveness, Mutants, NullProduct, PlantedChange, green, heed};
 pub use judged::{
     About, CaseSummary, Confidence, FailureText, Ground, Judged, LeaseSummary, OnBase, Origin,
     Owed, Verdict,
 };
+pub use modes::{NeedShared, need_shared, troubled};
 pub use silences::SideRun;
 
 use observed::Observed;
@@ -95,6 +99,10 @@ pub struct Evidence<'a> {
     pub lease_side: &'a [AttemptFacts],
     /// Digests of the functions of the files that [`side_run`] named.
     pub functions: Functions<'a>,
+    /// Sealed files that do not hold on base but in one process with it, as [`need_shared`] found them.
+    pub need_shared: &'a NeedShared,
+    /// What the oracle said of products that are wrong on purpose.
+    pub liveness: Liveness<'a>,
 }
 
 /// What is missing for a judgement; always ours, never a verdict.
@@ -134,6 +142,12 @@ pub fn side_run(
         property,
         lease_side: &[],
         functions,
+        // Neither has a say in which silences are leased.
+        need_shared: &NeedShared::new(),
+        liveness: Liveness {
+            null: NullProduct::Untold,
+            mutants: None,
+        },
     };
     let observed: Vec<Observed<'_>> = property.iter().map(Observed::of).collect();
     let entries = docket::entries(plan.files(), &leases, &evidence, &observed, &[]);

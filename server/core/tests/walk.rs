@@ -11,7 +11,8 @@ use tribunal_core::git::{Change, Commit, Entry, GitPath, Mode, Relation, Resolve
 use tribunal_core::id::{Digest, RepoPath, Seed, UnixTime};
 use tribunal_core::join::{Decision, Expected, Join, join};
 use tribunal_core::judge::{
-    Evidence, Judged, SideRun, VerdictKind, judge, judge_decided, side_run,
+    Evidence, Heed, Judged, Liveness, NeedShared, NullProduct, SideRun, VerdictKind, judge,
+    judge_decided, side_run,
 };
 use tribunal_core::keys::{KeyRecord, KeyRing, PublicKey};
 use tribunal_core::lease::Functions;
@@ -288,6 +289,11 @@ fn run(
         functions: Functions {
             digests: &digests,
             tag: "cp313",
+        },
+        need_shared: &NeedShared::new(),
+        liveness: Liveness {
+            null: NullProduct::Run(Heed::Noticed),
+            mutants: None,
         },
     };
     (judge(plan, &evidence, GATE).unwrap(), asked, property)

@@ -78,6 +78,11 @@ impl Evidence {
                 digests: &ground.base.digests,
                 tag: &ground.base.python_tag,
             },
+            need_shared: &ground.base.need_shared,
+            liveness: judge::Liveness {
+                null: ground.base.null,
+                mutants: ground.mutants.as_ref(),
+            },
         }
     }
 }

@@ -4,7 +4,7 @@ use super::docket;
 use super::judged::{About, Confidence, Ground, Judged, Origin, Verdict};
 use super::observed::Observed;
 use super::silences::{Heard, Hearing};
-use super::{Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, prose, src_score};
+use super::{Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, alive, prose, src_score};
 use crate::id::UnixTime;
 use crate::lease::{LeaseFile, LeaseFileError};
 use crate::outcome::{Class, End};
@@ -46,6 +46,9 @@ pub(super) fn judge(
     let mut src = src_score::grounds(&entries, &property);
     src.append(&mut heard.src);
     let mut oracle = terms.oracle;
+    let dead = alive::dead(evidence.liveness.null);
+    src.extend(dead.clone());
+    oracle.extend(dead);
     oracle.extend(tampered(&property, "the property lane"));
     let side_tampered = tampered(&side, "the lease side run");
     src.extend(side_tampered.clone());
@@ -59,6 +62,7 @@ pub(super) fn judge(
         seen: None,
     }));
     warnings.append(&mut heard.warnings);
+    warnings.extend(alive::weak(evidence.liveness.mutants));
     let seen = confidence(property.len());
     warnings.extend(thin(seen, &entries));
     let cases = entries

@@ -17,6 +17,17 @@ pub(super) struct Entry<'a> {
     pub(super) on_base: Option<OnBase>,
     /// The closest lease that names it.
     pub(super) lease: Option<(&'a Lease, Match)>,
+    /// Whether its file can stand apart from the product.
+    pub(super) fit: Fit,
+}
+
+/// Whether a sealed file holds split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// As far as base shows, it does.
+    Split,
+    /// Base passes some of it in one process with it only, and no maintainer has listed it.
+    NeedsShared,
 }
 
 impl Entry<'_> {
@@ -31,8 +42,27 @@ impl Entry<'_> {
                 Origin::Base => None,
                 Origin::Extra | Origin::Foreign => Some(Reason::ExtraCase),
             },
-            Class::StableRed => self.outcomes.first().and_then(Outcome::red),
+            Class::StableRed => {
+                let code = self.outcomes.first().and_then(Outcome::red);
+                code.map(|code| self.because(code))
+            }
             Class::Mixed => Some(Reason::CassetteGap),
+        }
+    }
+
+    /// Red for want of the product in its own process is nobody's failure; a death is one, however the file runs.
+    fn because(&self, code: Reason) -> Reason {
+        let of_the_mode = matches!(
+            code,
+            Reason::CaseFailed
+                | Reason::CaseError
+                | Reason::CollectionError
+                | Reason::MissingCase
+                | Reason::SkipFromProduct
+        );
+        match self.fit {
+            Fit::NeedsShared if of_the_mode => Reason::NeedsShared,
+            Fit::NeedsShared | Fit::Split => code,
         }
     }
 }
@@ -70,7 +100,14 @@ pub(super) fn entries<'a>(
                 Kind::Unread => Some(OnBase::Red),
                 Kind::Runs | Kind::Silence(_) => on_base(&case, base_run),
             };
+            let listed = |file| evidence.need_shared.contains_key(file);
+            let fit = if case.file.as_ref().is_some_and(listed) {
+                Fit::NeedsShared
+            } else {
+                Fit::Split
+            };
             Some(Entry {
+                fit,
                 case,
                 outcomes,
                 class,

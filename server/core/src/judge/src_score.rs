@@ -72,7 +72,7 @@ fn cause(entry: &Entry<'_>, code: Reason, property: &[Observed<'_>]) -> Cause {
                 .any(|o| death(o.facts.end.end) == Some(code))
             {
                 Cause::Death
-            } else if code == Reason::CollectionError {
+            } else if matches!(code, Reason::CollectionError | Reason::NeedsShared) {
                 entry
                     .case
                     .file
@@ -167,6 +167,10 @@ fn shared(code: Reason, what: String, entries: &[&Entry<'_>], property: &[Observ
             "{cases} passed where they ran, and were not reached in {}",
             prose::attempts(&numbers, total)
         )
+    } else if code == Reason::NeedsShared {
+        format!(
+            "{cases} cannot be judged apart from the product: base itself passes only in one process with this file; a maintainer adds it to `runner.shared` (`tribunal modes --write`)"
+        )
     } else if code == Reason::CollectionError {
         format!("the file could not be imported, {cases} with it")
     } else if code == Reason::SkipFromProduct {
@@ -174,9 +178,10 @@ fn shared(code: Reason, what: String, entries: &[&Entry<'_>], property: &[Observ
     } else {
         format!("head skips it as a whole or leaves it empty where base has {cases}")
     };
-    if entries
-        .iter()
-        .all(|entry| entry.on_base == Some(OnBase::Red))
+    if code != Reason::NeedsShared
+        && entries
+            .iter()
+            .all(|entry| entry.on_base == Some(OnBase::Red))
     {
         detail.push_str("; also red on base");
     }

@@ -10,6 +10,7 @@ use crate::outcome::{
 };
 use crate::reason::Reason;
 
+mod alive;
 mod cases;
 mod field;
 mod laws;
@@ -210,7 +211,15 @@ struct Trial {
     short: ShortDigest,
     oracle: Vec<Ground>,
     reruns: usize,
+    need_shared: NeedShared,
+    null: NullProduct,
+    mutants: Option<Mutants>,
 }
+
+const ALIVE: Liveness<'static> = Liveness {
+    null: NullProduct::Run(Heed::Noticed),
+    mutants: None,
+};
 
 /// Base collects what this attempt collects; head does the same seven times.
 fn trial(base: Attempt, property: Vec<Attempt>) -> Trial {
@@ -224,6 +233,9 @@ fn trial(base: Attempt, property: Vec<Attempt>) -> Trial {
         digests: vec![],
         short: ShortDigest::Warned,
         oracle: vec![],
+        need_shared: NeedShared::new(),
+        null: ALIVE.null,
+        mutants: None,
     }
 }
 
@@ -272,6 +284,11 @@ impl Trial {
             functions: Functions {
                 digests: &self.digests,
                 tag: "cp313",
+            },
+            need_shared: &self.need_shared,
+            liveness: Liveness {
+                null: self.null,
+                mutants: self.mutants.as_ref(),
             },
         };
         bench::judge(terms, &evidence, gate)

@@ -476,6 +476,8 @@ fn the_side_run_asks_for_what_is_worth_trying() {
                 digests: &[],
                 tag: "",
             },
+            need_shared: &NeedShared::new(),
+            liveness: ALIVE,
         };
         let files = [
             CORE.parse().unwrap(),
