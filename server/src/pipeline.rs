@@ -8,6 +8,7 @@ mod base;
 mod cases;
 mod deliver;
 mod evidence;
+mod mutants;
 mod scorer;
 
 pub use base::BaseRun;

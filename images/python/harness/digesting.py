@@ -63,7 +63,7 @@ def _fork(tree: str, files: list[str]) -> Iterator[bytes]:
             confine(NOBODY, NOBODY)
             signal.alarm(SECONDS)
             for content in contents:
-                _write(writer, json.dumps(_digest(content)).encode() + b"\n")
+                write(writer, json.dumps(_digest(content)).encode() + b"\n")
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as lines:
@@ -89,6 +89,6 @@ def _digest(content: bytes | str) -> dict[str, Message] | str:
         return str(error)
 
 
-def _write(fd: int, data: bytes) -> None:
+def write(fd: int, data: bytes) -> None:
     while data:
         data = data[os.write(fd, data) :]

@@ -7,13 +7,15 @@ basename elsewhere in the manifest can take theirs; the name is what pytest's `p
 is taken already gets the whole path in it. A conftest under a src root is not loaded.
 """
 
+import ast
 import importlib.machinery
 import importlib.util
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import _pytest.assertion.rewrite
 import _pytest.config
@@ -21,16 +23,31 @@ import _pytest.python
 from _pytest.pathlib import resolve_package_path
 
 from .layout import Layout
+from .mutate import Transform
 from .orders import Policy
 from .source import PRODUCT, Sides
 
 
+@dataclass(frozen=True)
+class Planted:
+    """What is made of src modules on their way in."""
+
+    transform: Transform
+    of_product: Callable[[str], bool]
+
+
 class SourceOnly(importlib.machinery.SourceFileLoader):
-    """Compiles what is written, whatever lies in `__pycache__`."""
+    """Compiles what is written, whatever lies in `__pycache__`; src as `planted` makes it, where something is."""
+
+    planted: ClassVar[Planted | None] = None
 
     def get_code(self, fullname: str) -> types.CodeType | None:
         path = self.get_filename(fullname)
-        code: types.CodeType = self.source_to_code(self.get_data(path), path)
+        source = self.get_data(path)
+        if self.planted is not None and self.planted.of_product(path):
+            tree = self.planted.transform(ast.parse(source, path), path)
+            return compile(tree, path, "exec", dont_inherit=True)
+        code: types.CodeType = self.source_to_code(source, path)
         return code
 
 
@@ -144,6 +161,12 @@ def install(layout: Layout, policy: Policy, sides: Sides, compiled: Compiled) ->
     # What a zygote warmed cannot be rewritten any more, which is no fault of the base's configuration.
     _pytest.assertion.rewrite.AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
     _refuse_conftests(sides)
+
+
+def plant(transform: Transform | None, sides: Sides) -> None:
+    """From now on src modules are what this makes of them."""
+    if transform is not None:
+        SourceOnly.planted = Planted(transform, lambda path: sides.of_file(path) == PRODUCT)
 
 
 def _compile_from_source(layout: Layout) -> None:

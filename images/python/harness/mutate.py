@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from . import null, sites
 from .layout import Layout
-from .orders import Policy
+from .orders import Policy, Product
 from .source import PRODUCT, Sides
 
 Transform = Callable[[ast.Module, str], ast.Module]
@@ -105,6 +105,16 @@ def mutant(planted: Planted) -> Transform:
         return tree
 
     return transform
+
+
+def of_product(product: Product, seed: int, layout: Layout, policy: Policy) -> Transform | None:
+    """What the loader of src modules has to apply; `None` where src is taken as it is. Before any src is imported."""
+    if product.kind == "null":
+        return null_product()
+    if product.kind == "mutant":
+        chosen = plan(files_of(layout, policy), seed, product.of)
+        return mutant(chosen[product.number]) if product.number < len(chosen) else None
+    return None
 
 
 def null_product() -> Transform:

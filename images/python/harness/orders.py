@@ -128,6 +128,18 @@ class Product:
 
 
 @dataclass(frozen=True)
+class Plant:
+    """Asks which changes could be planted."""
+
+    seed: int
+    of: int
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "Plant":
+        return cls(_whole(data, "seed", 0, SEED_MAX), _whole(data, "of", 0, 1000))
+
+
+@dataclass(frozen=True)
 class Attempt:
     """One part of an attempt to make, with its pins."""
 

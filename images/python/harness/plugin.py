@@ -18,6 +18,7 @@ from . import hypothesis_settings, seeds
 from .channel import Channel
 from .collection import Collected, case, failure, name, unique
 from .exceptions import Exceptions
+from .null import SWITCH
 from .orders import Attempt
 from .phases import Judge, Phase, reported
 from .silence import Silences, is_empty_set, unsilence
@@ -132,6 +133,7 @@ class Plugin:
         chosen = [(number, item) for number, item, node in cases if self._selected(node)]
         if self._order.unsilenced:
             unsilence([item for _, item in chosen])
+        SWITCH.arm()  # whatever the null product has of functions raises from here on
         for (number, item), (_, nextitem) in zip(chosen, [*chosen[1:], (-1, None)], strict=False):
             self._number = number
             seeds.apply(self._order.seed)

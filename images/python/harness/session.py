@@ -15,7 +15,7 @@ import _pytest.assertion.rewrite
 import _pytest.runner
 from _pytest.config import Config, get_config
 
-from . import hypothesis_settings, imports, seeds
+from . import hypothesis_settings, imports, mutate, seeds
 from .asyncs import Asyncs
 from .channel import Channel
 from .collection import Collected, conftest_failure, failure
@@ -86,6 +86,7 @@ def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepar
     hypothesis_settings.apply(order.seed)
     compiled = imports.Compiled(prepared.codes)
     imports.install(layout, policy, sides, compiled)
+    imports.plant(mutate.of_product(order.product, order.seed, layout, policy), sides)
     # A case id in the environment would tell the product which answer is wanted.
     _pytest.runner._update_current_test_var = lambda item, when: None
     try:

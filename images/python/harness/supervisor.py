@@ -14,10 +14,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 
-from . import digesting, etc, sweep
+from . import digesting, etc, planting, sweep
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
 from .layout import CASE_OUTPUT_FACTOR, Layout, package_version
-from .orders import Attempt, BadOrder, Configure, digest_files
+from .orders import Attempt, BadOrder, Configure, Plant, digest_files
 from .output import Output
 from .overlay import Overlay, OverlayError, TarStream
 from .pins import PinPage
@@ -83,6 +83,7 @@ class Supervisor:
         )  # fmt: skip
         handlers: dict[str, Callable[[Message], None]] = {
             "configure": self._configure, "attempt": self._attempt, "digests": self._digests,
+            "plant": self._plant,
         }  # fmt: skip
         while (frame := self._server.receive()) is not None:
             kind, body = frame
@@ -194,6 +195,11 @@ class Supervisor:
     def _digests(self, message: Message) -> None:
         for frame in digesting.answers(self._layout.tree, digest_files(message)):
             self._server.send(frame)
+
+    def _plant(self, message: Message) -> None:
+        if self._configured is None:
+            raise BadOrder("a plan before configure")
+        self._server.send(planting.answer(self._layout, self._configured.policy, Plant.parse(message)))
 
 
 class Descriptors:

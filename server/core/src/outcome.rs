@@ -21,6 +21,8 @@ pub enum Lane {
     Property,
     /// Sealed cases on head's src, under pins that were not announced.
     HeldOut,
+    /// Sealed cases on products that are wrong on purpose.
+    Liveness,
     /// Leased cases, unsilenced.
     LeaseSide,
     /// The sealed files on base's own src, to learn which cases there are.

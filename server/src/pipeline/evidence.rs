@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{NodeId, ScoreId, UnixTime};
-use tribunal_core::judge;
+use tribunal_core::judge::{self, Mutants};
 use tribunal_core::lease::Functions;
 use tribunal_core::outcome::{AttemptFacts, Lane};
 use tribunal_core::plan::RunPlan;
@@ -32,6 +32,8 @@ pub(super) struct Ground {
     pub(super) image: BuiltImage,
     pub(super) tree: SealedTree,
     pub(super) base: BaseRun,
+    /// What became of planted changes; `None` until they were run.
+    pub(super) mutants: Option<Mutants>,
 }
 
 /// All attempts that the judge sees.
@@ -117,7 +119,13 @@ impl Run<'_> {
             .await
             .map_err(|SandboxError::Aborted(aborted)| aborted)?;
         let base = self.base(&image, &tree).await?;
-        Ok(Ground { image, tree, base })
+        let mutants = self.known_mutants(&image).await?;
+        Ok(Ground {
+            image,
+            tree,
+            base,
+            mutants,
+        })
     }
 
     /// The attempts of the property lane, and of the lease side run where base's leases want one.
@@ -240,6 +248,7 @@ impl Run<'_> {
             attempts: Vec::new(),
             sequel: None,
             digests: Vec::new(),
+            plant: None,
         }
     }
 
@@ -307,7 +316,13 @@ fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {
     match event {
         RunEvent::Ready => None,
         RunEvent::SequelBegun => Some(EventKind::Preparing {
-            stage: "running under pins that were not announced".to_owned(),
+            stage: match lane {
+                Lane::BaseCollection | Lane::Liveness => "seeing whether the oracle is alive",
+                Lane::Property | Lane::LeaseSide | Lane::HeldOut => {
+                    "running under pins that were not announced"
+                }
+            }
+            .to_owned(),
         }),
         RunEvent::AttemptStarted(index) => Some(EventKind::AttemptStarted { lane, index, total }),
         RunEvent::CasesDone(index, done) => Some(EventKind::CasesDone {

@@ -10,12 +10,15 @@ use super::messages::{self, Configure, Message, Order, Unreadable};
 use super::parts;
 use super::turns::{Company, Turn, Turns};
 use super::uids::UidRange;
-use super::{AttemptOrder, Deserved, FunctionDigest, RunEvent, RunFacts, RunOrder};
+use super::{
+    AttemptOrder, Deserved, FunctionDigest, Functions, PlantingPlan, RunEvent, RunFacts, RunOrder,
+};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tribunal_core::id::RepoPath;
+use tribunal_core::judge::PlantedChange;
 use tribunal_core::outcome::{AttemptFacts, End, Lane};
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::statement::Isolation;
@@ -47,19 +50,19 @@ pub(crate) async fn converse(
         uids_seen: HashSet::new(),
         begun: 0,
     };
-    let digests = match talk.prepare().await {
-        Ok(digests) => digests,
+    let learned = match talk.prepare().await {
+        Ok(learned) => learned,
         Err(stop) => return Err(before_any_attempt(stop, room).await),
     };
     talk.tell(RunEvent::Ready).await;
     let attempts = talk.all_attempts(room).await?;
     talk.farewell().await;
-    let (digests, undigested) = digests;
     Ok(RunFacts {
         attempts,
-        digests,
-        undigested,
+        digests: learned.digests,
+        undigested: learned.undigested,
         python_tag: talk.line.tag().to_owned(),
+        plan: learned.plan,
     })
 }
 
@@ -104,11 +107,17 @@ struct Going {
     earlier: Option<AttemptFacts>,
 }
 
-type Digested = (Vec<FunctionDigest>, Vec<(RepoPath, String)>);
+/// What is learned before anything of the repository runs.
+#[derive(Default)]
+struct Learned {
+    digests: Vec<FunctionDigest>,
+    undigested: Vec<(RepoPath, String)>,
+    plan: Option<PlantingPlan>,
+}
 
 impl Talk<'_> {
     /// Configure, send the src, take the digests: before any candidate code runs.
-    async fn prepare(&mut self) -> Result<Digested, Stop> {
+    async fn prepare(&mut self) -> Result<Learned, Stop> {
         let order = self.stage.order;
         let configure = Configure::of(order, self.stage.uids.base(), self.stage.uids.count());
         self.line
@@ -124,15 +133,18 @@ impl Talk<'_> {
         if starts != order.starts.len() {
             return Err(Wrong(format!("{starts} interpreter starts")).into());
         }
-        let mut digested = (Vec::new(), Vec::new());
+        let mut learned = Learned::default();
         // One file at a time keeps every answer within one frame.
         for file in &order.digests {
-            self.digest(file, &mut digested).await?;
+            self.digest(file, &mut learned).await?;
         }
-        Ok(digested)
+        if let Some(of) = order.plant {
+            learned.plan = Some(self.plan(of).await?);
+        }
+        Ok(learned)
     }
 
-    async fn digest(&mut self, file: &RepoPath, into: &mut Digested) -> Result<(), Stop> {
+    async fn digest(&mut self, file: &RepoPath, into: &mut Learned) -> Result<(), Stop> {
         self.line
             .order(&Order::Digests {
                 files: std::slice::from_ref(file),
@@ -160,7 +172,7 @@ impl Talk<'_> {
             if !v2.is_some_and(|hex| lower_hex(hex, 64)) || !lower_hex(&forms.short, 16) {
                 return Err(Wrong("a digest that is none".to_owned()).into());
             }
-            into.0.push(FunctionDigest {
+            into.digests.push(FunctionDigest {
                 file: file.clone(),
                 qualname: qualname.to_owned(),
                 v2: forms.v2,
@@ -171,9 +183,38 @@ impl Talk<'_> {
             if name != file.as_str() {
                 return Err(Wrong("an error about another file".to_owned()).into());
             }
-            into.1.push((file.clone(), shown_block(&message, 2000)));
+            into.undigested
+                .push((file.clone(), shown_block(&message, 2000)));
         }
         Ok(())
+    }
+
+    /// What could be planted in src: read there, never imported.
+    async fn plan(&mut self, of: u32) -> Result<PlantingPlan, Stop> {
+        let seed = self.stage.order.policy.pins.seed;
+        self.line.order(&Order::Plant { seed, of }).await?;
+        let limit = self.line.patience().digests;
+        let message = self.line.hear(limit, "reading src").await?;
+        let Message::Planted(answer) = message else {
+            return Err(Stop::Ours(unexpected(&message)));
+        };
+        if answer.mutants.len() > of as usize {
+            return Err(Wrong("more changes than were asked for".to_owned()).into());
+        }
+        let told = |change: PlantedChange| PlantedChange {
+            path: shown(&change.path, 200),
+            function: shown(&change.function, 200),
+            what: shown(&change.what, 200),
+            ..change
+        };
+        Ok(PlantingPlan {
+            functions: if answer.functions {
+                Functions::Some
+            } else {
+                Functions::None
+            },
+            mutants: answer.mutants.into_iter().map(told).collect(),
+        })
     }
 
     /// The order's own attempts, then those of its sequel if it is deserved.

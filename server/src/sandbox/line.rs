@@ -237,6 +237,7 @@ pub(crate) fn unexpected(message: &Message) -> Aborted {
         Message::Case(_) => "case",
         Message::AttemptEnd(_) => "attempt-end",
         Message::Digests(_) => "digests",
+        Message::Planted(_) => "planted",
         Message::Trouble(_) => "trouble",
     };
     internal(format!(

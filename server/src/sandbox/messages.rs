@@ -7,6 +7,7 @@ use super::{AfterFailure, AttemptMode, AttemptOrder, Extent, Product, RunOrder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tribunal_core::id::{NodeId, RepoPath, Seed};
+use tribunal_core::judge::PlantedChange;
 use tribunal_core::outcome::{Canaries, End, ExceptionText, Phase, Raiser, Tamper, When};
 use tribunal_core::statement::Isolation;
 
@@ -21,6 +22,7 @@ pub(crate) enum Order<'a> {
     SrcEnd,
     Attempt(Attempt<'a>),
     Digests { files: &'a [RepoPath] },
+    Plant { seed: Seed, of: u32 },
     Bye,
 }
 
@@ -167,6 +169,7 @@ pub(crate) enum Message {
     Case(Case),
     AttemptEnd(Box<Ended>),
     Digests(Digests),
+    Planted(Planted),
     Trouble(Trouble),
 }
 
@@ -267,6 +270,12 @@ pub(crate) struct Digests {
 pub(crate) struct TwoForms {
     pub(crate) v2: String,
     pub(crate) short: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Planted {
+    pub(crate) functions: bool,
+    pub(crate) mutants: Vec<PlantedChange>,
 }
 
 #[derive(Debug, Deserialize)]

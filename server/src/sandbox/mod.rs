@@ -21,10 +21,12 @@ mod uids;
 
 pub use seals::{MarksInMemory, SealMarks};
 
+use serde::{Deserialize, Serialize};
 use std::io::Read;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{Digest, NodeId, RepoPath};
+use tribunal_core::judge::PlantedChange;
 use tribunal_core::outcome::{AttemptFacts, Lane, Pins};
 
 pub use tribunal_core::outcome::FunctionDigest;
@@ -157,6 +159,8 @@ pub struct RunOrder {
     pub sequel: Option<Sequel>,
     /// Files whose function digests are wanted.
     pub digests: Vec<RepoPath>,
+    /// How many changes of src are to be drawn for planting, by the policy's seed; `None`: none of that is asked.
+    pub plant: Option<u32>,
 }
 
 /// Attempts that follow only if what was seen so far deserves them. Nothing of them enters the room before: they are
@@ -216,6 +220,27 @@ pub struct RunFacts {
     pub undigested: Vec<(RepoPath, String)>,
     /// The interpreter's tag, as in `cp313`.
     pub python_tag: String,
+    /// What can be planted in src, where that was asked.
+    pub plan: Option<PlantingPlan>,
+}
+
+/// What can be made wrong in src on purpose, to see whether the oracle notices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlantingPlan {
+    /// Whether src has anything that raises in [`Product::Null`].
+    pub functions: Functions,
+    /// What [`Product::Mutant`] means, by number.
+    pub mutants: Vec<PlantedChange>,
+}
+
+/// Whether src has functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Functions {
+    /// It has one at least.
+    Some,
+    /// It is data alone, or cannot be read as Python.
+    None,
 }
 
 /// What can go wrong here; always ours.

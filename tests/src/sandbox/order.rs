@@ -89,6 +89,8 @@ pub struct Order {
     pub attempts: Vec<AttemptOrder>,
     /// Files to take digests of.
     pub digests: Vec<RepoPath>,
+    /// How many changes to draw.
+    pub plant: Option<u32>,
 }
 
 impl Order {
@@ -112,6 +114,7 @@ impl Order {
             starts: vec![0],
             attempts: Vec::new(),
             digests: Vec::new(),
+            plant: None,
         };
         order.attempts = vec![order.attempt(0)];
         order
@@ -194,6 +197,7 @@ impl Order {
             attempts: self.attempts.clone(),
             sequel: None,
             digests: self.digests.clone(),
+            plant: self.plant,
         }
     }
 }

@@ -35,11 +35,11 @@ pub enum NullProduct {
 /// One planted change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlantedChange {
-    /// Its file.
-    pub path: RepoPath,
+    /// Its file, as base names it. Candidate text, like the function: escape before showing.
+    pub path: String,
     /// Its line.
     pub line: u32,
-    /// The function it lies in, dotted, or `<module>`. Candidate text: escape before showing.
+    /// The function it lies in, dotted, or `<module>`.
     pub function: String,
     /// What was changed, in the harness's words.
     pub what: String,

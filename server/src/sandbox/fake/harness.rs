@@ -35,6 +35,7 @@ enum Order {
     SrcEnd,
     Attempt(Attempt),
     Digests { files: Vec<String> },
+    Plant { of: usize },
     Bye,
 }
 
@@ -66,8 +67,18 @@ pub(super) struct Attempt {
     pub(super) start: usize,
     isolation: Isolation,
     pub(super) mode: String,
+    pub(super) product: Product,
     only: Option<Vec<String>>,
     collect_only: bool,
+    stop_on_failure: bool,
+}
+
+/// What is made of src: words, or a mutant.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Product {
+    Word(String),
+    Mutant { mutant: usize },
 }
 
 /// Play a harness over the sealed tree until the server says bye or goes away.
@@ -104,6 +115,7 @@ impl Harness {
                 Order::Configure(configure) => self.configure(configure).await?,
                 Order::Attempt(attempt) => self.attempt(&attempt).await?,
                 Order::Digests { files } => self.digests(&files).await?,
+                Order::Plant { of } => self.plan(of).await?,
                 Order::SrcEnd => return Err(Over::Trouble("src-end without src".to_owned())),
                 Order::Bye => return Ok(()),
             }
@@ -120,6 +132,7 @@ impl Harness {
                     Order::Configure(_)
                     | Order::Attempt(_)
                     | Order::Digests { .. }
+                    | Order::Plant { .. }
                     | Order::Bye => {
                         return Err(Over::Trouble("an order inside the src tar".to_owned()));
                     }
@@ -158,6 +171,42 @@ impl Harness {
             &json!({ "type": "digests", "tag": TAG, "functions": functions, "errors": errors }),
         )
         .await
+    }
+
+    /// One change a Python file of src, in the order of their names.
+    async fn plan(&mut self, of: usize) -> Result<(), Over> {
+        let mutants: Vec<Value> = self
+            .modules()
+            .into_iter()
+            .take(of)
+            .map(|path| json!({ "path": path, "line": 1, "function": "<module>", "what": "text shorter" }))
+            .collect();
+        let functions = !mutants.is_empty();
+        self.say(&json!({ "type": "planted", "functions": functions, "mutants": mutants }))
+            .await
+    }
+
+    fn modules(&self) -> Vec<&String> {
+        let mut paths: Vec<&String> = self.src.keys().filter(|p| p.ends_with(".py")).collect();
+        paths.sort();
+        paths
+    }
+
+    /// A file as the product of this attempt has it: a null product and a planted change hold nothing of what it held.
+    pub(super) fn text(&self, attempt: &Attempt, path: &str) -> Option<&[u8]> {
+        if self.src.contains_key(path) {
+            let wrong = match &attempt.product {
+                Product::Word(word) => word == "null",
+                Product::Mutant { mutant } => {
+                    self.modules().get(*mutant).is_some_and(|p| *p == path)
+                }
+            };
+            if wrong {
+                return None;
+            }
+        }
+        let found = self.src.get(path).or_else(|| self.tree.get(path));
+        found.map(Vec::as_slice)
     }
 
     async fn attempt(&mut self, attempt: &Attempt) -> Result<(), Over> {
@@ -247,6 +296,10 @@ impl Harness {
                 if let Some(how) = played.cut {
                     running = Some(node);
                     cut = Some(how);
+                    break;
+                }
+                let failed = |phase: &Value| phase["outcome"] == "failed";
+                if attempt.stop_on_failure && played.phases.iter().any(failed) {
                     break;
                 }
             }

@@ -59,7 +59,7 @@ impl Harness {
                     }
                 }
                 Act::NeedText(path, text, exception) => {
-                    let there = self.src.get(path).or_else(|| self.tree.get(path));
+                    let there = self.text(attempt, path);
                     if !there.is_some_and(|bytes| String::from_utf8_lossy(bytes).contains(text)) {
                         failed = Some(exception.clone());
                     }

@@ -94,7 +94,7 @@ fn a_dead_oracle_fails_both() {
 #[test]
 fn a_weak_one_is_a_warning_with_counts_and_no_place() {
     let unnoticed = PlantedChange {
-        path: "src/calc.py".parse().unwrap(),
+        path: "src/calc.py".into(),
         line: 7,
         function: "total".into(),
         what: "+ for -".into(),
