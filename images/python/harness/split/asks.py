@@ -1,0 +1,6 @@
+"""What one end can ask of the other: one number for each kind of request."""
+
+(
+    CALL, METHOD, GETATTR, SETATTR, DELATTR, SPECIAL, COMPARE, ITER, CHUNK, FACTS, SUBCLASS, INSTANCE, SUBCLASSCHECK,
+    DIR, FIND, IMPORT, RELOAD, STEP, COPY, DEEPCOPY, DUMP, LOAD, FIELDS, SIGNATURE, SCHEDULE, CANCEL, RESET,
+) = range(27)  # fmt: skip

@@ -1,0 +1,222 @@
+"""The oracle's end: sealed tests speak to the product through it, and everything the product says is checked here.
+
+It never imports product code. What breaks the rules of the conversation is told as tampering and closes the link for
+good; the product's death is PID 1's to judge, so an end that is gone is waited out.
+"""
+
+from __future__ import annotations
+
+import _thread
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from . import asks, mirror
+from .codec import CodecError
+from .effects import State, happen
+from .guard import Guard
+from .link import Link
+from .peer import Peer
+from .stdlib import resolve
+from .twins import Coin, twin
+
+REVERSE = 2
+
+
+class ProductBroken(RuntimeError):
+    """The product's process broke the rules of the conversation."""
+
+    __tribunal_product__ = True
+
+
+class Connection(Peer):
+    oracle = True
+    first = 2
+
+    def __init__(
+        self, links: list[int], tamper: Callable[[str, str], None], gone: Callable[[], NoReturn],
+        sealed: Callable[[Any], bool] = lambda file: True, secret: bytes = b"",
+    ) -> None:  # fmt: skip
+        super().__init__(links, len(links) - REVERSE)
+        self.tamper = tamper
+        self._gone = gone
+        self._guard = Guard(self, sealed, tamper)
+        self._coin = Coin(secret)
+        self._state = State()
+        self._levels: list[tuple[str | None, int]] = []
+        self._reset = False
+        self._deferred: list[BaseException] = []
+        self._pool = self._links[1:-REVERSE]
+        self._lock = _thread.allocate_lock()
+        self._by_thread[self._ident()] = self._links[0]
+        self._threads: dict[int, Any] = {}
+        mirror.set_loader(self)
+        self._watch_levels()
+        for link in self._links[-REVERSE:]:
+            _thread.start_new_thread(self._reverse, (link,))
+
+    # -- requests -------------------------------------------------------------------------------------------------
+
+    def request(self, op: int, value: Any, apart: bool = False) -> Any:
+        answer = super().request(op, value, apart)
+        if self._deferred:
+            raise self._deferred.pop()
+        return answer
+
+    def attach(self) -> Link:
+        """A thread of the tests': its link is its own until the thread has ended."""
+        import threading
+
+        with self._lock:
+            alive = sys._current_frames().keys()
+            for ident in [ident for ident in self._threads if ident not in alive]:
+                self._pool.append(self._threads.pop(ident))
+                self._by_thread.pop(ident, None)
+            if not self._pool:
+                raise RuntimeError(f"more than {self._workers} threads of the tests call the product at once")
+            link = self._pool.pop(0)
+            self._threads[threading.get_ident()] = link
+            self._by_thread[self._ident()] = link
+        return link
+
+    def _reverse(self, link: Link) -> None:
+        self.serve_on(link)
+
+    def serve(self, op: int, value: Any) -> Any:
+        try:
+            return self._guard.serve(op, value)
+        except CodecError as error:
+            self.tamper("protocol", str(error))
+            raise
+
+    def spoiled(self, link: Link, error: Exception) -> tuple[int, int, Any]:
+        self.tamper("protocol", f"{type(error).__name__}: {error}"[:200])
+        link.broken = True
+        self._by_thread = _Broken()
+        raise ProductBroken("the product's process broke the rules of the conversation")
+
+    def gone(self) -> Any:
+        self._gone()
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def named(self, module: str, name: str) -> Any:
+        try:
+            return resolve(module, name, True)
+        except LookupError as error:
+            raise CodecError(f"the product names {error}") from None
+
+    def describe(self, kind: type) -> dict[str, Any]:
+        raise CodecError("facts are the guard's to give")
+
+    def state_of(self, error: BaseException, state: dict[str, Any]) -> dict[str, Any]:
+        """Exceptions cross to the product with type, arguments and text only."""
+        return {}
+
+    def crossed(self, error: BaseException, trace: Any) -> None:
+        error.__dict__["__tribunal_product__"] = True
+        if type(trace) is str:
+            error.__dict__["__tribunal_traceback__"] = trace[-4000:]
+
+    def incoming(self, answer: Any) -> BaseException:
+        if not isinstance(answer, BaseException):
+            raise CodecError("what was raised is no exception")
+        return answer
+
+    # -- equality and order ---------------------------------------------------------------------------------------
+
+    def compare(self, name: str, function: Any, left: Any, right: Any) -> Any:
+        """The class's own method, run in the product. Its answer must be a bool, and it must know a difference."""
+        if function is not None and "_t_local" in type(left).__dict__:
+            return self.request(asks.CALL, (function, (left, right), {}), True)
+        equality = name in ("__eq__", "__ne__")
+        first = equality and self._coin.flip()
+        claimed = self._claims(name, left, right) if first else False
+        answer = self.request(asks.COMPARE, (name, left, right), True)
+        if answer is not True and answer is not False and answer is not NotImplemented:
+            if not _is_array(answer):
+                self.tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
+            return answer
+        if equality and answer is (name == "__eq__"):
+            if not first:
+                claimed = self._claims(name, left, right)
+            if claimed:
+                self.tamper("universal-equality", f"{type(left).__qualname__} and {type(right).__name__}")
+        return answer
+
+    def _claims(self, name: str, left: Any, right: Any) -> bool:
+        """Whether it claims the same of something else than `right`, made here and now."""
+        other = twin(self._coin, right)
+        try:
+            return self.request(asks.COMPARE, (name, left, other), True) is (name == "__eq__")
+        except Exception:  # noqa: BLE001  an equality that cannot compare these two claims nothing
+            return False
+
+    # -- between cases --------------------------------------------------------------------------------------------
+
+    def between_cases(self) -> None:
+        """Nothing shared is followed into the next case; what the tests no longer hold is let go."""
+        for link in self._links:
+            link.space.clear()
+        self._reset = True
+
+    def find(self, name: str, paths: tuple[str, ...]) -> Any:
+        return self.request(asks.FIND, (name, paths))
+
+    def load(self, name: str) -> Any:
+        return self.request(asks.IMPORT, name)
+
+    def effects_out(self, op: int) -> Any:
+        state = self._state.changes()
+        if state is None and not self._levels and not self._reset:
+            return None
+        levels, self._levels = tuple(self._levels), []
+        reset, self._reset = self._reset, False
+        return state, levels, reset
+
+    def effects_in(self, effects: Any) -> None:
+        if type(effects) is not tuple or len(effects) != 2:
+            raise CodecError("effects are a pair")
+        state, happened = effects
+        if state is not None:
+            self._state.apply(state)
+        if happened is not None:
+            try:
+                happen(happened)
+            except CodecError:
+                raise
+            except Exception as error:  # noqa: BLE001  a warning that a filter made an error, say
+                self._deferred.append(error)
+
+    def _watch_levels(self) -> None:
+        levels = self._levels_set
+        set_level = logging.Logger.setLevel
+
+        def setLevel(logger: logging.Logger, level: Any) -> None:  # noqa: N802  it stands in for logging's
+            set_level(logger, level)
+            levels(logger.name if logger is not logging.root else "", logger.level)
+
+        logging.Logger.setLevel = setLevel  # type: ignore[method-assign]
+        disable = logging.disable
+
+        def watched(level: int = logging.CRITICAL) -> None:
+            disable(level)
+            levels(None, level)
+
+        logging.disable = watched
+
+    def _levels_set(self, name: str | None, level: int) -> None:
+        self._levels.append((name, level))
+
+
+class _Broken(dict[int, Any]):
+    """No thread has a link any more."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        raise ProductBroken("the product's process broke the rules of the conversation")
+
+
+def _is_array(answer: Any) -> bool:
+    return type(answer).__module__.partition(".")[0] in ("numpy", "pandas")
+

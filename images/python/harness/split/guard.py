@@ -1,0 +1,269 @@
+"""What the product may ask of the oracle's objects: little, and every refusal is told.
+
+Calls, iteration and a fixed list of protocol methods; attributes without an underscore of objects whose class a sealed
+file defines, or of a few kinds from the standard library. Never a function's insides, a frame, code, a traceback, a
+module, or another special name: from a callback's globals the whole oracle would be in reach.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import asks, facts
+from .codec import CodecError
+from .mirror import SPECIALS, MirrorMeta
+from .ops import Ops, special
+from .stdlib import named_as
+
+if TYPE_CHECKING:
+    from .connect import Connection
+
+_FUNCTION_FACTS = ("__name__", "__qualname__", "__doc__", "__module__")
+_NO_FACTS = ("__wrapped__", "__dict__", "__defaults__", "__kwdefaults__", "__annotations__", "__type_params__", "__isabstractmethod__")
+_INSIDES = (
+    types.FrameType, types.CodeType, types.TracebackType, types.ModuleType, types.CellType, types.MethodDescriptorType,
+)  # fmt: skip
+_RUNNING = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+_RUNNING_NAMES = frozenset(("send", "throw", "close", "asend", "athrow", "aclose"))
+_KNOWN = frozenset(
+    ("io", "_io", "random", "_random", "threading", "_thread", "queue", "_queue", "collections", "datetime", "unittest.mock",
+     "types", "tempfile", "pathlib", "pathlib._local", "array", "itertools", "functools", "re", "decimal", "fractions", "enum",
+     "contextlib", "asyncio.locks", "asyncio.queues", "asyncio.events", "asyncio.futures", "_asyncio", "asyncio.tasks",
+     "concurrent.futures._base", "argparse", "configparser", "csv", "_csv", "json.encoder", "json.decoder", "xml.etree.ElementTree",
+     "ipaddress", "numbers", "builtins", "http.cookies", "email.message", "locale", "codecs", "encodings.utf_8", "weakref", "ast",
+     "zoneinfo", "textwrap", "struct", "_struct", "statistics", "heapq", "calendar", "time", "operator", "typing", "_collections_abc",
+     "collections.abc")
+)  # fmt: skip
+_MOCK_OWN = frozenset(
+    ("call_args", "call_args_list", "call_count", "called", "mock_calls", "method_calls", "mock_add_spec", "configure_mock",
+     "reset_mock", "attach_mock", "side_effect", "return_value")
+)  # fmt: skip
+
+
+class Refused(Exception):
+    """What the product asked for is not given."""
+
+
+class Guard:
+    """Serves the product. `tamper` is told of every refusal of something that is there."""
+
+    def __init__(self, connection: Connection, sealed: Callable[[Any], bool], tamper: Callable[[str, str], None]) -> None:
+        self._connection = connection
+        self._sealed = sealed
+        self._tamper = tamper
+        self._sealed_modules: dict[str, bool] = {}
+        self._table: dict[int, Callable[[Any], Any]] = {
+            asks.CALL: self._call, asks.METHOD: self._method, asks.GETATTR: self._getattr, asks.SETATTR: self._setattr,
+            asks.DELATTR: self._delattr, asks.SPECIAL: self._special, asks.COMPARE: self._compare, asks.ITER: self._iter,
+            asks.CHUNK: self._chunk, asks.FACTS: self._facts, asks.INSTANCE: self._instance, asks.SUBCLASSCHECK: self._subclass,
+            asks.STEP: self._step, asks.SIGNATURE: self._signature, asks.DIR: self._dir, asks.COPY: self._copy(copy.copy),
+            asks.DEEPCOPY: self._copy(copy.deepcopy), asks.FIELDS: self._fields,
+        }  # fmt: skip
+
+    def serve(self, op: int, value: Any) -> Any:
+        action = self._table.get(op)
+        if action is None:
+            self._refuse("a request of that kind", AttributeError)
+        return action(value)  # type: ignore[misc]
+
+    def _refuse(self, what: str, error: type[Exception]) -> None:
+        self._tamper("refused", what)
+        raise error(f"the oracle does not give {what}")
+
+    # -- whose ----------------------------------------------------------------------------------------------------
+
+    def of_sealed(self, kind: type) -> bool:
+        """Whether a sealed file defines this class."""
+        module = kind.__module__
+        known = self._sealed_modules.get(module) if type(module) is str else False
+        if known is None:
+            held = sys.modules.get(module)
+            known = held is not None and self._sealed(getattr(held, "__file__", None))
+            self._sealed_modules[module] = known
+        return bool(known) or isinstance(kind, MirrorMeta)
+
+    def _is_open(self, kind: type) -> bool:
+        return self.of_sealed(kind) or kind.__module__ in _KNOWN
+
+    def _checked(self, target: Any) -> Any:
+        if isinstance(target, _INSIDES):
+            self._refuse(f"the insides of a {type(target).__name__}", AttributeError)
+        return target
+
+    # -- requests -------------------------------------------------------------------------------------------------
+
+    def _call(self, value: Any) -> Any:
+        function, args, kwargs = self._three(value)
+        self._checked(function)
+        if isinstance(function, type) and not self._is_open(function) and not issubclass(function, BaseException):
+            self._refuse(f"a call of the class {function.__qualname__}", TypeError)
+        return function(*args, **kwargs)
+
+    @staticmethod
+    def _three(value: Any) -> tuple[Any, Any, Any]:
+        if type(value) is not tuple or len(value) != 3 or type(value[1]) is not tuple or type(value[2]) is not dict:
+            raise CodecError("a call has a function and arguments")
+        return value
+
+    def _method(self, value: Any) -> Any:
+        if type(value) is not tuple or len(value) != 4 or type(value[2]) is not tuple or type(value[3]) is not dict:
+            raise CodecError("a call has a function and arguments")
+        target, name, args, kwargs = value
+        return self._getattr((target, name))(*args, **kwargs)
+
+    def _named(self, value: Any, count: int) -> Any:
+        if type(value) is not tuple or len(value) != count or type(value[1]) is not str:
+            raise CodecError("an attribute has a name")
+        return value
+
+    def _getattr(self, value: Any) -> Any:
+        target, name = self._named(value, 2)
+        self._checked(target)
+        if isinstance(target, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
+            return self._function(target, name)
+        kind = target if isinstance(target, type) else type(target)
+        if isinstance(target, BaseException):
+            if name.startswith("_"):
+                self._refuse(f"{name} of an exception", AttributeError)
+            return getattr(target, name)
+        if name.startswith("_"):
+            if name in _FUNCTION_FACTS and isinstance(target, type):
+                return getattr(target, name)
+            if name in SPECIALS and hasattr(kind, name) and self.of_sealed(kind):
+                return getattr(target, name)
+            if not hasattr(target, name):
+                raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+            if name in _NO_FACTS or name in _FUNCTION_FACTS:
+                raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+            self._refuse(f"{name} of a {kind.__name__}", AttributeError)
+        if isinstance(target, _RUNNING):
+            if name in _RUNNING_NAMES:
+                return getattr(target, name)
+            self._refuse(f"{name} of a {kind.__name__}", AttributeError)
+        if kind.__module__ == "unittest.mock" and (name in _MOCK_OWN or name.startswith("assert")):
+            self._refuse(f"{name} of a mock", AttributeError)
+        if not self._is_open(kind):
+            if not hasattr(target, name):
+                raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+            self._refuse(f"{name} of a {kind.__name__}", AttributeError)
+        return self._given(getattr(target, name), name, kind)
+
+    def _given(self, found: Any, name: str, kind: type) -> Any:
+        if isinstance(found, _INSIDES):
+            self._refuse(f"{name} of a {kind.__name__}", AttributeError)
+        return found
+
+    def _function(self, target: Any, name: str) -> Any:
+        if name in _FUNCTION_FACTS:
+            held = getattr(target, name, None)
+            return held if type(held) is str else None
+        if name in _NO_FACTS or not hasattr(target, name):
+            if name == "__dict__":
+                return {}
+            raise AttributeError(f"'function' object has no attribute {name!r}")
+        if not name.startswith("_") and not isinstance(target, types.BuiltinFunctionType):
+            return self._given(getattr(target, name), name, type(target))
+        self._refuse(f"{name} of a function", AttributeError)
+        return None
+
+    def _setattr(self, value: Any) -> None:
+        target, name, content = self._named(value, 3)
+        kind = type(target)
+        mock = kind.__module__ == "unittest.mock" and (name in _MOCK_OWN or name.startswith("assert"))
+        allowed = self.of_sealed(kind) or isinstance(target, types.SimpleNamespace) or kind.__module__ == "unittest.mock"
+        if name.startswith("_") or isinstance(target, (type, BaseException)) or mock or not allowed:
+            self._refuse(f"setting {name} of a {kind.__name__}", AttributeError)
+        setattr(target, name, content)
+
+    def _delattr(self, value: Any) -> None:
+        target, name = self._named(value, 2)
+        if name.startswith("_") or isinstance(target, type) or not self.of_sealed(type(target)):
+            self._refuse(f"deleting {name} of a {type(target).__name__}", AttributeError)
+        delattr(target, name)
+
+    def _special(self, value: Any) -> Any:
+        if type(value) is not tuple or len(value) != 2 or type(value[0]) is not str or type(value[1]) is not tuple or not value[1]:
+            raise CodecError("a special method has a name and arguments")
+        name, args = value
+        if name not in SPECIALS or name in ("__instancecheck__", "__subclasscheck__"):
+            self._refuse(f"{name[:40]} of a {type(args[0]).__name__}", TypeError)
+        self._checked(args[0])
+        return special(name, args)
+
+    def _compare(self, value: Any) -> Any:
+        if type(value) is not tuple or len(value) != 3 or value[0] not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+            raise CodecError("a comparison has a name and two sides")
+        name, left, right = value
+        method = getattr(type(left), name, None)
+        return NotImplemented if method is None else method(left, right)
+
+    def _iter(self, value: Any) -> Any:
+        return Ops._iter(self, self._checked(value))  # type: ignore[arg-type]
+
+    def _chunk(self, value: Any) -> Any:
+        return Ops._chunk(value)
+
+    def _step(self, value: Any) -> Any:
+        if type(value) is not tuple or len(value) != 3 or type(value[0]) is not types.GeneratorType:
+            raise CodecError("a step is a generator's")
+        return Ops._step(value)
+
+    def _facts(self, number: Any) -> Any:
+        kind = self._connection.ours(number) if type(number) is int else None
+        if not isinstance(kind, type):
+            raise CodecError("facts are of classes")
+        told = facts.describe(kind)
+        told["doc"] = None
+        if not self.of_sealed(kind):
+            told["functions"] = {}
+            names = {name for part in kind.__mro__[:-1] for name in vars(part)}
+            told["specials"] = tuple(sorted(n for n in names if n in SPECIALS))
+        if "namedtuple" in told:
+            told["namedtuple"] = (told["namedtuple"][0], ())
+        told["bases"] = tuple(b for b in told["bases"] if self._is_open(b) or named_as(b, True) is not None)
+        return told
+
+    def _fields(self, kind: Any) -> Any:
+        if not isinstance(kind, type) or not self.of_sealed(kind):
+            self._refuse("the fields of a class", AttributeError)
+        return tuple((name, None, init, compare, ()) for name, _, init, compare, _ in facts.fields(kind))
+
+    @staticmethod
+    def _instance(value: Any) -> bool:
+        return isinstance(*value)
+
+    @staticmethod
+    def _subclass(value: Any) -> bool:
+        return issubclass(*value)
+
+    @staticmethod
+    def _signature(value: Any) -> Any:
+        """Names and kinds; a default is there or not, and only the plainest is told."""
+        function, name = value
+        if name:
+            return facts.signature(function, name) if name in ("co_argcount", "co_varnames", "co_name", "co_posonlyargcount", "co_kwonlyargcount") else None
+        parts = facts.signature(function, "")
+        if parts is None:
+            return None
+        plain = (type(None), bool)
+        return tuple((n, k, has, d if type(d) in plain else ...) for n, k, has, d in parts)
+
+    def _dir(self, target: Any) -> Any:
+        if isinstance(target, (types.ModuleType, type(inspect))) or not self._is_open(target if isinstance(target, type) else type(target)):
+            self._refuse("the names of an object", TypeError)
+        return [name for name in dir(target) if not name.startswith("_")]
+
+    def _copy(self, how: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def serve(target: Any) -> Any:
+            if not self._is_open(type(target)):
+                self._refuse(f"a copy of a {type(target).__name__}", TypeError)
+            return how(target)
+
+        return serve
+
+

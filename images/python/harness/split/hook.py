@@ -1,0 +1,192 @@
+"""How sealed files import the product: names that resolve under a src root there are answered by proxies here.
+
+Standard library, sealed folders, then the product, then the project's dependencies and the runner's packages. Where
+the runner uses a package of the same name itself, who imports decides. Source text under a src root is never run here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import asks, mirror
+from .connect import Connection
+
+_STANDARD = os.path.dirname(os.__file__) + "/"
+_PASSING = ("harness.split", "_pytest.monkeypatch", "_pytest.outcomes")
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, product: Connection, sealed: Callable[[Any], bool], roots: tuple[str, ...], runner: tuple[str, ...]) -> None:
+        self._product = product
+        self._sealed = sealed
+        self._roots = roots
+        self._runner = runner
+        self._known: dict[tuple[str, int], Any] = {}
+        self.kept: dict[str, Any] = {}  # proxies whose names the runner has taken
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        top = fullname.partition(".")[0]
+        if top in sys.stdlib_module_names:
+            return None
+        if "." in fullname:
+            parent = sys.modules.get(fullname.rpartition(".")[0])
+            if not isinstance(parent, mirror.RemoteModule):
+                return None
+        elif self._in_sealed(fullname) or not self._from_sealed(2):
+            return None
+        return self.spec(fullname)
+
+    def spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
+        found = self.found(fullname)
+        if found is None:
+            return None
+        kind, origin, places = found
+        spec = importlib.machinery.ModuleSpec(fullname, Loader(self._product), origin=str(origin), is_package=kind == "package")
+        if kind == "package":
+            spec.submodule_search_locations = [str(place) for place in places]
+        return spec
+
+    def found(self, fullname: str) -> Any:
+        """What the name is in the product, if it resolves under a src root there."""
+        paths = tuple(p for p in sys.path if isinstance(p, str) and self._of_src(p))
+        key = fullname, len(paths)
+        if key not in self._known:
+            told = self._product.find(fullname, paths)
+            mine = type(told) is tuple and len(told) == 3 and (self._of_src(str(told[1])) or any(self._of_src(str(p)) for p in told[2]))
+            self._known[key] = told if mine else None
+        return self._known[key]
+
+    def _of_src(self, path: str) -> bool:
+        return any(path == root or path.startswith(root + "/") for root in self._roots)
+
+    def _in_sealed(self, name: str) -> bool:
+        places = [p for p in sys.path if isinstance(p, str) and not self._of_src(p) and self._sealed(p + "/_.py")]
+        return importlib.machinery.PathFinder.find_spec(name, places) is not None if places else False
+
+    def _from_sealed(self, depth: int) -> bool:
+        """Whether the import is a sealed file's: frames that only pass a name on do not count."""
+        frame: types.FrameType | None = sys._getframe(depth)
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith("<") and not file.startswith("<frozen"):
+                file = frame.f_globals.get("__file__") or file
+            if type(file) is str and self._sealed(file):
+                return True
+            name = frame.f_globals.get("__name__")
+            passing = type(name) is str and name.startswith(_PASSING)
+            if not passing and type(file) is str and not file.startswith(("<frozen", _STANDARD)):
+                return False
+            frame = frame.f_back
+        return False
+
+
+class Loader(importlib.abc.Loader):
+    def __init__(self, product: Connection) -> None:
+        self._product = product
+        self._loaded: Any = None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        module: types.ModuleType = self._product.load(spec.name)
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        if self._loaded is module:
+            self._product.request(asks.RELOAD, module)
+        self._loaded = module
+
+
+def install(
+    product: Connection, sealed: Callable[[Any], bool], roots: list[str], runner: list[str],
+) -> Finder:  # fmt: skip
+    """`roots` are the import roots of src, `runner` the places whose own imports get the runner's copies."""
+    finder = Finder(product, sealed, tuple(roots), tuple(runner))
+    sys.path[:] = [entry for entry in sys.path if not finder._of_src(entry)]
+    at = next((n for n, each in enumerate(sys.meta_path) if each is importlib.machinery.PathFinder), len(sys.meta_path))
+    sys.meta_path.insert(at, finder)
+    _by_importer(finder)
+    _never_here(finder)
+    return finder
+
+
+def _by_importer(finder: Finder) -> None:
+    """A package that the runner loaded already, asked for by a sealed file that means the product's."""
+    original = builtins.__import__
+    taken: dict[str, bool] = {}
+
+    def clashes(top: str) -> bool:
+        known = taken.get(top)
+        if known is None:
+            held = sys.modules.get(top)
+            file = getattr(held, "__file__", None) or ""
+            known = held is not None and not isinstance(held, mirror.RemoteModule) and str(file).startswith(finder._runner)
+            known = bool(known and finder.found(top) is not None)
+            if held is not None:
+                taken[top] = known
+        return known
+
+    def imported(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:  # noqa: A002
+        if level == 0:
+            top = name.partition(".")[0]
+            if top in sys.modules and top not in sys.stdlib_module_names and finder._from_sealed(2) and clashes(top):
+                module = _kept(finder, name)
+                if fromlist:
+                    for item in fromlist:
+                        if item != "*" and not hasattr(module, item):
+                            _kept(finder, f"{name}.{item}", quiet=True)
+                    return module
+                return _kept(finder, top)
+        return original(name, globals, locals, fromlist, level)
+
+    builtins.__import__ = imported
+    import_module = importlib.import_module
+
+    def by_name(name: str, package: str | None = None) -> types.ModuleType:
+        top = name.partition(".")[0]
+        if not name.startswith(".") and top in sys.modules and finder._from_sealed(2) and clashes(top):
+            module: types.ModuleType = _kept(finder, name)
+            return module
+        return import_module(name, package)
+
+    importlib.import_module = by_name
+
+
+def _kept(finder: Finder, name: str, quiet: bool = False) -> Any:
+    module = finder.kept.get(name)
+    if module is None:
+        spec = finder.spec(name)
+        if spec is None:
+            if quiet:
+                return None
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        assert spec.loader is not None
+        module = spec.loader.create_module(spec)
+        finder.kept[name] = module
+    return module
+
+
+def _never_here(finder: Finder) -> None:
+    """Loading a file under a src root by its path loads it in the product."""
+    create = importlib.machinery.SourceFileLoader.create_module
+    execute = importlib.machinery.SourceFileLoader.exec_module
+
+    def create_module(self: Any, spec: Any) -> Any:
+        if finder._of_src(str(self.path)):
+            return finder._product.request(asks.IMPORT, (spec.name, str(self.path)))
+        return create(self, spec)
+
+    def exec_module(self: Any, module: Any) -> None:
+        if not isinstance(module, mirror.RemoteModule):
+            if finder._of_src(str(self.path)):
+                raise ImportError(f"{self.path} is the product's and is not run here")
+            execute(self, module)
+
+    importlib.machinery.SourceFileLoader.create_module = create_module  # type: ignore[method-assign]
+    importlib.machinery.SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign]

@@ -1,0 +1,69 @@
+"""One socket pair's end: bounded frames, strictly in turn.
+
+Whoever is to speak sends one frame and waits for one. More than was asked for, or a frame over the limit, is
+`LinkBroken`; the end of the stream is `LinkGone`. Time-outs are PID 1's.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from .codec import MAX_BYTES
+from .space import Space
+
+_LENGTH = struct.Struct("<I")
+_CHUNK = 1 << 16
+
+
+class LinkGone(Exception):
+    """The other end is closed."""
+
+
+class LinkBroken(Exception):
+    """What came is not one frame."""
+
+
+class Link:
+    def __init__(self, fd: int, first: int) -> None:
+        self._socket = socket.socket(fileno=fd)
+        self._socket.setblocking(True)
+        # Held here, where no test that replaces functions of `socket` looks.
+        self._send, self._receive = self._socket.sendall, self._socket.recv
+        self.space = Space(first)
+        self.broken = False
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, body: bytes) -> None:
+        try:
+            self._send(_LENGTH.pack(len(body)) + body)
+        except OSError as error:
+            raise LinkGone(str(error)) from None
+
+    def receive(self) -> bytes:
+        data = self._some()
+        while len(data) < 4:
+            data += self._some()
+        length = _LENGTH.unpack_from(data)[0] + 4
+        if length > MAX_BYTES + 4:
+            raise LinkBroken(f"a frame of {length} bytes")
+        if len(data) < length:
+            parts, have = [data], len(data)
+            while have < length:
+                parts.append(self._some(length - have))
+                have += len(parts[-1])
+            data = b"".join(parts)
+        if len(data) != length:
+            raise LinkBroken("more than one frame")
+        return data[4:]
+
+    def _some(self, most: int = _CHUNK) -> bytes:
+        try:
+            data = self._receive(min(most, 1 << 20))
+        except OSError as error:
+            raise LinkGone(str(error)) from None
+        if not data:
+            raise LinkGone("closed")
+        return data

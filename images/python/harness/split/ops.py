@@ -1,0 +1,170 @@
+"""What the product's end does when it is asked: everything, on its own objects. It runs with the product and is not trusted."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import importlib.util
+import math
+import operator
+import os
+import pickle
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import asks, facts
+from .codec import CodecError
+
+if TYPE_CHECKING:
+    from .peer import Peer
+
+CHUNK = 256
+_FRESH = tuple(
+    type(iter(sample)) for sample in ([], (), {}, {}.values(), {}.items(), set(), "", b"", bytearray(), range(0))
+) + (type(reversed([])), type(iter(range(1 << 70))), type(reversed({})))  # fmt: skip
+
+_BUILT_IN: dict[str, Callable[..., Any]] = {
+    "__repr__": repr, "__str__": str, "__format__": format, "__bool__": bool, "__len__": len, "__hash__": hash,
+    "__iter__": iter, "__next__": next, "__int__": int, "__float__": float, "__complex__": complex, "__bytes__": bytes,
+    "__index__": operator.index, "__abs__": abs, "__round__": round, "__trunc__": math.trunc, "__floor__": math.floor,
+    "__ceil__": math.ceil, "__reversed__": reversed, "__contains__": operator.contains, "__fspath__": os.fspath,
+    "__neg__": operator.neg, "__pos__": operator.pos, "__invert__": operator.invert, "__getitem__": operator.getitem,
+    "__setitem__": operator.setitem, "__delitem__": operator.delitem, "__length_hint__": operator.length_hint,
+}  # fmt: skip
+
+
+def special(name: str, args: tuple[Any, ...]) -> Any:
+    """A special method, as the language calls it. Binary ones say `NotImplemented` for themselves."""
+    function = _BUILT_IN.get(name)
+    if function is not None:
+        return function(*args)
+    target = args[0]
+    method = getattr(type(target), name, None)
+    if method is None:
+        raise TypeError(f"{type(target).__name__!r} object has no {name}")
+    return method(*args)
+
+
+class Ops:
+    """The table of what is served."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._table: dict[int, Callable[[Any], Any]] = {
+            asks.CALL: self._call, asks.METHOD: self._method, asks.GETATTR: lambda v: getattr(*v), asks.SETATTR: self._setattr,
+            asks.DELATTR: lambda v: delattr(*v), asks.SPECIAL: lambda v: special(*v), asks.COMPARE: self._compare,
+            asks.ITER: self._iter, asks.CHUNK: self._chunk, asks.FACTS: self._facts, asks.SUBCLASS: self._subclass,
+            asks.INSTANCE: lambda v: isinstance(*v), asks.SUBCLASSCHECK: lambda v: issubclass(*v), asks.DIR: dir,
+            asks.STEP: self._step, asks.COPY: copy.copy, asks.DEEPCOPY: copy.deepcopy, asks.DUMP: pickle.dumps,
+            asks.LOAD: self._load, asks.FIELDS: facts.fields, asks.SIGNATURE: lambda v: facts.signature(*v),
+            asks.FIND: self._find, asks.IMPORT: self._import, asks.RELOAD: importlib.reload,
+        }  # fmt: skip
+
+    def serve(self, op: int, value: Any) -> Any:
+        action = self._table.get(op)
+        if action is None:
+            raise CodecError("a request of no kind")
+        return action(value)
+
+    @staticmethod
+    def _call(value: Any) -> Any:
+        function, args, kwargs = value
+        return function(*args, **kwargs)
+
+    @staticmethod
+    def _method(value: Any) -> Any:
+        target, name, args, kwargs = value
+        return getattr(target, name)(*args, **kwargs)
+
+    @staticmethod
+    def _setattr(value: Any) -> None:
+        setattr(*value)
+
+    @staticmethod
+    def _compare(value: Any) -> Any:
+        name, left, right = value
+        method = getattr(type(left), name, None)
+        return NotImplemented if method is None else method(left, right)
+
+    def _iter(self, value: Any) -> Any:
+        iterator = iter(value)
+        return self._chunk(iterator) if type(iterator) in _FRESH else ((), iterator)
+
+    @staticmethod
+    def _chunk(iterator: Any) -> Any:
+        items = []
+        for item in iterator:
+            items.append(item)
+            if len(items) == CHUNK:
+                return tuple(items), iterator
+        return tuple(items), None
+
+    def _facts(self, number: int) -> Any:
+        kind = self._peer.ours(number)
+        if not isinstance(kind, type):
+            raise CodecError("facts are of classes")
+        return self._peer.describe(kind)
+
+    @staticmethod
+    def _step(value: Any) -> Any:
+        generator, action, argument = value
+        try:
+            if action == "send":
+                return True, generator.send(argument)
+            if action == "throw":
+                return True, generator.throw(argument)
+            generator.close()
+        except StopIteration as stop:
+            return False, stop.value
+        return False, None
+
+    @staticmethod
+    def _load(data: bytes) -> Any:
+        return pickle.loads(data)  # noqa: S301  bytes that this very process made
+
+    def _subclass(self, value: Any) -> Any:
+        name, bases, module, qualname, members, keywords = value
+        body = {"__module__": module, "__qualname__": qualname}
+        for key, (kind, item) in members.items():
+            if kind == "static":
+                body[key] = staticmethod(item)
+            elif kind == "class":
+                body[key] = classmethod(item)
+            elif kind == "property":
+                body[key] = property(*item)
+            else:
+                body[key] = item
+        resolved = types.resolve_bases(bases)
+        made = types.new_class(name, resolved, keywords, lambda space: space.update(body))
+        return self._peer.exports.number(made)
+
+    @staticmethod
+    def _find(value: Any) -> Any:
+        """What a name is here: `package`, `module`, or nothing."""
+        name, paths = value
+        for path in paths:
+            if path not in sys.path:
+                sys.path.append(path)
+        loaded = sys.modules.get(name)
+        spec = getattr(loaded, "__spec__", None) if loaded is not None else importlib.util.find_spec(name)
+        if spec is None:
+            return None
+        if spec.submodule_search_locations is not None:
+            return "package", spec.origin, tuple(str(p) for p in spec.submodule_search_locations)
+        return "module", spec.origin, ()
+
+    @staticmethod
+    def _import(name: Any) -> Any:
+        if type(name) is not tuple:
+            return importlib.import_module(name)
+        name, path = name
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"no module at {path}")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+

@@ -1,0 +1,329 @@
+"""One end of the conversation: requests out, requests in, on whichever link the present thread owns.
+
+Both processes are peers; they differ in what they serve (`ops` in the product, `guard` in the oracle) and in what they
+make of an end that breaks the rules. A thread that waits for an answer serves the requests that come meanwhile, so a
+callback within a call within a callback is a plain stack on each side.
+"""
+
+from __future__ import annotations
+
+import _thread
+import weakref
+from collections import deque
+from typing import Any
+
+from . import export, mirror
+from .asks import CHUNK, COMPARE, ITER, STEP
+from .codec import CodecError, Decoder, Encoder
+from .link import Link, LinkBroken, LinkGone
+from .space import Space, replace, snapshot
+
+REQUEST, RETURN, RAISE = 1, 2, 3
+FORGET, SYNC, EXTRA, APART = 1, 2, 4, 8
+
+_u32 = "little"
+
+
+class CrossError(RuntimeError):
+    """A value that cannot cross between the processes."""
+
+
+class Peer:
+    """What both ends do."""
+
+    oracle = False
+    first = 1
+
+    def __init__(self, links: list[int], workers: int) -> None:
+        self._links = [Link(fd, self.first) for fd in links]
+        self._free: deque[Link] = deque()
+        self._more = _thread.allocate_lock()
+        self._workers = workers
+        self._by_thread: dict[int, Link] = {}
+        self._ident = _thread.get_ident
+        self.exports = export.Exports()
+        self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.classes: dict[int, Any] = {}
+        self.let_go: deque[tuple[int, int]] = deque()
+        self.foreign: weakref.WeakKeyDictionary[Any, mirror.Grip] = weakref.WeakKeyDictionary()
+
+    # -- requests -------------------------------------------------------------------------------------------------
+
+    def request(self, op: int, value: Any, apart: bool = False) -> Any:
+        """Ask the other end, and serve it while it thinks. `apart`: containers in it are no shared ones."""
+        link = self._by_thread.get(self._ident())
+        if link is None:
+            link = self.attach()
+        self._send(link, REQUEST, op, value, apart)
+        while True:
+            kind, op, answer = self._receive(link)
+            if kind == RETURN:
+                return answer
+            if kind == RAISE:
+                raise self.incoming(answer)
+            self.answer(link, op, answer)
+
+    def answer(self, link: Link, op: int, value: Any) -> None:
+        """Serve one request."""
+        try:
+            result = self.serve(op, value)
+        except LinkGone:
+            raise
+        except BaseException as error:  # noqa: BLE001  every exception crosses
+            self._raise_over(link, error)
+            return
+        try:
+            self._send(link, RETURN, op, result, op == COMPARE)
+        except CodecError as error:
+            self._send(link, RAISE, 0, CrossError(str(error)), False)
+
+    def _raise_over(self, link: Link, error: BaseException) -> None:
+        error = export.stripped(error)
+        try:
+            self._send(link, RAISE, 0, error, False)
+        except CodecError as second:
+            self._send(link, RAISE, 0, CrossError(f"{type(error).__name__}: {second}"), False)
+
+    def _send(self, link: Link, kind: int, op: int, value: Any, apart: bool) -> None:
+        space = link.space
+        known = len(space.objects)
+        enc = Encoder(self, space)
+        out = enc.out
+        flags = 0
+        out.append(b"")
+        try:
+            stale = space.stale() if self.oracle else ()
+            if stale:
+                flags |= FORGET
+                out.append(b"".join([n.to_bytes(4, _u32) for n in (len(stale), *stale)]))
+            changed = [n for n in space.changed() if n not in stale] if known else ()
+            if changed:
+                flags |= SYNC
+                out.append(len(changed).to_bytes(4, _u32))
+                for number in changed:
+                    out.append(number.to_bytes(4, _u32))
+                    enc.content(space.objects[number])
+            extra = self.extra_out(op)
+            if extra is not None:
+                flags |= EXTRA
+                enc.value(extra)
+            if apart:
+                flags |= APART
+                enc.space = Space(self.first)
+            enc.value(value)
+            out[0] = bytes((kind, op, flags))
+            body = enc.finish()
+        except RecursionError:
+            self._undo(space)
+            raise CodecError("a value nested too deep") from None
+        except BaseException:
+            self._undo(space)
+            raise
+        for number in stale:
+            space.forget(number)
+        for number in changed:
+            space.snapshots[number] = snapshot(space.objects[number])
+        space.settle()
+        link.send(body)
+
+    @staticmethod
+    def _undo(space: Space) -> None:
+        for number in [n for n in space.objects if n not in space.snapshots]:
+            space.forget(number)
+
+    def _receive(self, link: Link) -> tuple[int, int, Any]:
+        try:
+            return self._read(link, link.receive())
+        except (CodecError, LinkBroken, RecursionError) as error:
+            self._undo(link.space)
+            return self.spoiled(link, error)
+        except LinkGone:
+            return self.gone()
+
+    def _read(self, link: Link, body: bytes) -> tuple[int, int, Any]:
+        if len(body) < 3:
+            raise CodecError("a frame without a head")
+        kind, op, flags = body[0], body[1], body[2]
+        if not REQUEST <= kind <= RAISE or flags & ~15:
+            raise CodecError("a frame of no kind")
+        space = link.space
+        dec = Decoder(body, self, space, 3)
+        if flags & FORGET:
+            if self.oracle:
+                raise CodecError("only the oracle forgets")
+            for _ in range(dec.count()):
+                space.forget(dec.u32())
+        if flags & SYNC:
+            news = [(dec.u32(), dec.content()) for _ in range(dec.count())]
+            for number, content in news:
+                self._renew(space, number, content)
+        if flags & EXTRA:
+            self.extra_in(dec.value())
+        if flags & APART:
+            dec.space = Space(self.first)
+        value = dec.value()
+        if not dec.at_end():
+            raise CodecError("more than one value")
+        space.settle()
+        return kind, op, value
+
+    @staticmethod
+    def _renew(space: Space, number: int, content: Any) -> None:
+        held = space.objects.get(number)
+        if held is None:
+            raise CodecError("news of a container that was not sent")
+        try:
+            replace(held, content)
+        except Exception as error:
+            raise CodecError(str(error)) from None
+        space.snapshots[number] = snapshot(held)
+
+    # -- threads --------------------------------------------------------------------------------------------------
+
+    def attach(self) -> Link:
+        """A link for a thread that has none."""
+        raise NotImplementedError
+
+    def serve_on(self, link: Link) -> None:
+        """Serve what comes on a link, on the present thread, until it closes."""
+        self._by_thread[self._ident()] = link
+        while True:
+            kind, op, value = self._receive(link)
+            if kind == REQUEST:
+                self.answer(link, op, value)
+            else:
+                self.spoiled(link, CodecError("an answer that nobody asked for"))
+
+    # -- what the ends differ in ----------------------------------------------------------------------------------
+
+    def serve(self, op: int, value: Any) -> Any:
+        raise NotImplementedError
+
+    def spoiled(self, link: Link, error: Exception) -> tuple[int, int, Any]:
+        raise NotImplementedError
+
+    def gone(self) -> Any:
+        raise NotImplementedError
+
+    def extra_out(self, op: int) -> Any:
+        """What travels beside a frame: releases, state, effects."""
+        released = None
+        if self.let_go:
+            released = []
+            while self.let_go:
+                released.extend(self.let_go.popleft())
+            released = tuple(released)
+        more = self.effects_out(op)
+        return None if released is None and more is None else (released, more)
+
+    def extra_in(self, extra: Any) -> None:
+        if type(extra) is not tuple or len(extra) != 2:
+            raise CodecError("what travels beside is a pair")
+        released, more = extra
+        if released is not None:
+            if type(released) is not tuple or len(released) % 2 or not all(type(n) is int for n in released):
+                raise CodecError("releases are numbers")
+            for at in range(0, len(released), 2):
+                self.exports.release(released[at], released[at + 1])
+        if more is not None:
+            self.effects_in(more)
+
+    def effects_out(self, op: int) -> Any:
+        return None
+
+    def effects_in(self, effects: Any) -> None:
+        raise CodecError("no effects are expected")
+
+    def named(self, module: str, name: str) -> Any:
+        raise NotImplementedError
+
+    def incoming(self, answer: Any) -> BaseException:
+        """An exception that the other end raised, ready to be raised here."""
+        if not isinstance(answer, BaseException):
+            raise CodecError("what was raised is no exception")
+        return answer
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def other(self, enc: Encoder, value: Any) -> None:
+        export.write(self, enc, value)
+
+    def theirs(self, kind: int, number: int, group: int) -> Any:
+        held = self.classes.get(number)
+        if held is None:
+            held = self.proxies.get(number)
+        if held is not None:
+            grip = mirror.grip_of(held)
+            if grip is not None:
+                grip.count += 1
+            return held
+        return mirror.make(self, kind, number, group)
+
+    def ours(self, number: int) -> Any:
+        return self.exports.get(number)
+
+    def mirrored(self, number: int, group: int, value: Any) -> Any:
+        return mirror.value(self, number, group, value)
+
+    def raised(self, parts: Any) -> Any:
+        return mirror.exception(self, parts)
+
+    def class_of(self, group: int) -> Any:
+        """The mirror of a class of the other end's."""
+        held = self.classes.get(group)
+        if held is None:
+            held = mirror.make(self, export.CLASS, group, 0)
+        return held
+
+    def state_of(self, error: BaseException, state: dict[str, Any]) -> dict[str, Any]:
+        """What of an exception's attributes crosses."""
+        return state
+
+    def trace_of(self, error: BaseException) -> str | None:
+        """The traceback as text, where the other end may see it."""
+        return None
+
+    def crossed(self, error: BaseException, trace: Any) -> None:
+        """An exception of the other end's was made here."""
+
+    # -- what mirrors ask -----------------------------------------------------------------------------------------
+
+    def compare(self, name: str, function: Any, left: Any, right: Any) -> Any:
+        raise NotImplementedError
+
+    def iterate(self, value: Any) -> Any:
+        """An iterator over an object of the other end's; what is only a container comes in pieces."""
+        items, rest = self.request(ITER, value)
+        if rest is None:
+            return iter(items)
+        return self._pieces(rest, items) if items else rest
+
+    def _pieces(self, rest: Any, items: Any) -> Any:
+        while True:
+            yield from items
+            if rest is None:
+                return
+            items, rest = self.request(CHUNK, rest)
+
+    def generator(self, number: int) -> Any:
+        """A real generator that steps the other end's."""
+        ref = mirror.Ref(number)
+        grip = mirror.Grip(self, number)
+        made = self._steps(ref, grip)
+        self.proxies[number] = made
+        self.foreign[made] = grip
+        return made
+
+    def _steps(self, ref: Any, grip: mirror.Grip) -> Any:
+        more, value = self.request(STEP, (ref, "send", None))
+        while more:
+            try:
+                sent = yield value
+            except GeneratorExit:
+                self.request(STEP, (ref, "close", None))
+                raise
+            except BaseException as error:  # noqa: BLE001  the generator's to handle
+                more, value = self.request(STEP, (ref, "throw", error))
+            else:
+                more, value = self.request(STEP, (ref, "send", sent))
+        return value

@@ -1,0 +1,93 @@
+"""Immutable values of the standard library that cross by value: each as a tuple of plainer ones.
+
+Every row is (exact type, parts of a value, value of parts). Makers may raise anything on impossible parts; the codec turns
+it into its own error. Never a type whose making runs code that the parts choose.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PosixPath, PurePosixPath, PureWindowsPath
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+Row = tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., Any]]
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("text is wanted")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError("a whole number is wanted")
+    return value
+
+
+def _zone(value: Any) -> datetime.tzinfo | None:
+    if value is not None and type(value) not in (datetime.timezone, ZoneInfo):
+        raise TypeError("a time zone is wanted")
+    return value
+
+
+def _fraction(numerator: Any, denominator: Any) -> Fraction:
+    return Fraction(_whole(numerator), _whole(denominator))
+
+
+def _pattern(pattern: Any, flags: Any) -> re.Pattern[Any]:
+    if type(pattern) not in (str, bytes) or len(pattern) > 100_000:
+        raise TypeError("a pattern is text or bytes")
+    return re.compile(pattern, _whole(flags) & ~re.DEBUG)
+
+
+def _datetime(*parts: Any) -> datetime.datetime:
+    *numbers, zone, fold = parts
+    return datetime.datetime(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
+
+
+def _time(*parts: Any) -> datetime.time:
+    *numbers, zone, fold = parts
+    return datetime.time(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
+
+
+TABLE: list[Row] = [
+    (Decimal, lambda v: (str(v),), lambda text: Decimal(_text(text))),
+    (Fraction, lambda v: (v.numerator, v.denominator), _fraction),
+    (UUID, lambda v: (v.int,), lambda number: UUID(int=_whole(number))),
+    (PosixPath, lambda v: (str(v),), lambda text: PosixPath(_text(text))),
+    (PurePosixPath, lambda v: (str(v),), lambda text: PurePosixPath(_text(text))),
+    (PureWindowsPath, lambda v: (str(v),), lambda text: PureWindowsPath(_text(text))),
+    (datetime.date, lambda v: (v.year, v.month, v.day), lambda *n: datetime.date(*[_whole(x) for x in n])),
+    (
+        datetime.datetime,
+        lambda v: (v.year, v.month, v.day, v.hour, v.minute, v.second, v.microsecond, v.tzinfo, v.fold),
+        _datetime,
+    ),
+    (datetime.time, lambda v: (v.hour, v.minute, v.second, v.microsecond, v.tzinfo, v.fold), _time),
+    (
+        datetime.timedelta,
+        lambda v: (v.days, v.seconds, v.microseconds),
+        lambda *n: datetime.timedelta(*[_whole(x) for x in n]),
+    ),
+    (
+        datetime.timezone,
+        lambda v: (v.utcoffset(None), v.tzname(None)),
+        lambda offset, name: datetime.UTC if (offset, name) == (datetime.timedelta(0), "UTC") else datetime.timezone(offset, _text(name)),
+    ),
+    (ZoneInfo, lambda v: (v.key,), lambda key: ZoneInfo(_text(key))),
+    (re.Pattern, lambda v: (v.pattern, v.flags), _pattern),
+    (ipaddress.IPv4Address, lambda v: (int(v),), lambda n: ipaddress.IPv4Address(_whole(n))),
+    (ipaddress.IPv6Address, lambda v: (int(v), v.scope_id), lambda n, s: ipaddress.IPv6Address(_whole(n)) if s is None else ipaddress.IPv6Address(f"{ipaddress.IPv6Address(_whole(n))}%{_text(s)}")),
+    (ipaddress.IPv4Network, lambda v: (str(v),), lambda text: ipaddress.IPv4Network(_text(text))),
+    (ipaddress.IPv6Network, lambda v: (str(v),), lambda text: ipaddress.IPv6Network(_text(text))),
+    (ipaddress.IPv4Interface, lambda v: (str(v),), lambda text: ipaddress.IPv4Interface(_text(text))),
+    (ipaddress.IPv6Interface, lambda v: (str(v),), lambda text: ipaddress.IPv6Interface(_text(text))),
+]

@@ -1,0 +1,128 @@
+"""The product's end: serves the oracle until the last link closes. Runs in the product's process and is not trusted."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import select
+from typing import Any, NoReturn
+
+from . import facts, mirror
+from .effects import Gathered, State
+from .link import Link
+from .ops import Ops
+from .peer import Peer
+
+REVERSE = 2  # the last links, for threads that the product starts itself
+
+
+class Product(Peer):
+    oracle = False
+    first = 1
+
+    def __init__(self, links: list[int]) -> None:
+        super().__init__(links, 0)
+        self._ops = Ops(self)
+        self._gathered = Gathered()
+        self._gathered.install()
+        self._state = State()
+        self._waiting: list[Link] = self._links[-REVERSE:]
+        self._freed = _thread.allocate_lock()
+        self.serve = self._ops.serve  # type: ignore[method-assign]
+        mirror.set_loader(self)
+
+    def attach(self) -> Link:
+        """A thread of the product's own: it borrows a link for as long as it lives."""
+        with self._freed:
+            if not self._waiting:
+                raise RuntimeError("too many threads of the product call back at once")
+            link = self._waiting.pop()
+        self._by_thread[self._ident()] = link
+        return link
+
+    def request(self, op: int, value: Any, apart: bool = False) -> Any:
+        ident = self._ident()
+        if ident in self._by_thread:
+            return super().request(op, value, apart)
+        link = self.attach()
+        try:
+            return super().request(op, value, apart)
+        finally:
+            del self._by_thread[ident]
+            self._waiting.append(link)
+
+    def compare(self, name: str, function: Any, left: Any, right: Any) -> Any:
+        from .asks import COMPARE
+
+        return self.request(COMPARE, (name, left, right), True)
+
+    def describe(self, kind: type) -> dict[str, Any]:
+        return facts.describe(kind)
+
+    def named(self, module: str, name: str) -> Any:
+        from .codec import CodecError
+        from .stdlib import resolve
+
+        try:
+            return resolve(module, name, False)
+        except LookupError as error:
+            raise CodecError(f"nothing is named {error}") from None
+
+    def trace_of(self, error: BaseException) -> str | None:
+        import traceback
+
+        try:
+            lines = traceback.format_tb(error.__traceback__, limit=-12)
+        except Exception:  # noqa: BLE001  text for people; not worth an end
+            return None
+        own = os.path.dirname(__file__)
+        return "".join(line for line in lines if own not in line)[-4000:]
+
+    def effects_out(self, op: int) -> Any:
+        state, effects = self._state.changes(), self._gathered.take()
+        return None if state is None and effects is None else (state, effects)
+
+    def effects_in(self, effects: Any) -> None:
+        import logging
+
+        state, levels, reset = effects
+        if state is not None:
+            self._state.apply(state)
+        for name, level in levels or ():
+            if name is None:
+                logging.disable(level)
+            else:
+                logging.getLogger(name).setLevel(level)
+        if reset:
+            for link in self._links:
+                link.space.clear()
+
+    def spoiled(self, link: Link, error: Exception) -> tuple[int, int, Any]:
+        os.write(2, f"the product's end received what it cannot read: {error}\n".encode())
+        os._exit(70)
+
+    def gone(self) -> Any:
+        os._exit(0)
+
+    def run(self) -> NoReturn:
+        links = self._links[1:-REVERSE] if len(self._links) > REVERSE + 1 else []
+        if links:
+            _thread.start_new_thread(self._accept, (links,))
+        self.serve_on(self._links[0])
+        os._exit(0)
+
+    def _accept(self, links: list[Link]) -> None:
+        """A thread of the oracle's begins to speak on a link of its own: it gets a thread of its own here."""
+        waiting = select.poll()
+        by_fd = {link.fileno(): link for link in links}
+        for fd in by_fd:
+            waiting.register(fd, select.POLLIN)
+        while by_fd:
+            for fd, _ in waiting.poll():
+                waiting.unregister(fd)
+                _thread.start_new_thread(self.serve_on, (by_fd.pop(fd),))
+
+
+def serve(links: list[int]) -> NoReturn:
+    """Serve until the oracle is gone; import path, environment and confinement are the caller's."""
+    Product(links).run()

@@ -1,0 +1,139 @@
+"""Containers that both processes hold a copy of: lists, dicts, sets and their kin, by number.
+
+Each end gives numbers to the containers that it sends first. What changed since the last frame travels at the head of
+the next one, so a mutable argument is copied back and one that the other end kept stays the same object. Only the
+newest few are followed; a large one is followed until its own call returns.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict, deque
+from typing import Any
+
+from .arrays import is_array
+
+FOLLOWED = 48
+LARGE = 2_000
+
+_is = operator.is_
+
+
+class Space:
+    """The shared containers of one link. The oracle's numbers are even, the product's odd; only the oracle forgets."""
+
+    __slots__ = ("_next", "_numbers", "objects", "snapshots")
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+        self._numbers: dict[int, int] = {}
+        self.objects: dict[int, Any] = {}
+        self.snapshots: dict[int, Any] = {}
+
+    def number(self, value: Any) -> tuple[int, bool]:
+        """The number of a container, and whether the other end knows it."""
+        number = self._numbers.get(id(value))
+        if number is not None:
+            return number, True
+        number = self._next
+        self._next += 2
+        self._numbers[id(value)] = number
+        self.objects[number] = value
+        return number, False
+
+    def add(self, number: int, value: Any) -> None:
+        """A container that the other end sent."""
+        if number in self.objects or number & 1 == self._next & 1:
+            raise ValueError("a container number that is taken")
+        self._numbers[id(value)] = number
+        self.objects[number] = value
+
+    def settle(self) -> None:
+        """After a frame: what is new is as both ends have it."""
+        snapshots = self.snapshots
+        if len(snapshots) != len(self.objects):
+            for number, value in self.objects.items():
+                if number not in snapshots:
+                    snapshots[number] = snapshot(value)
+
+    def changed(self) -> list[int]:
+        """The numbers of containers whose content is no longer what the other end has."""
+        snapshots = self.snapshots
+        return [number for number, value in self.objects.items() if number in snapshots and differs(value, snapshots[number])]
+
+    def stale(self) -> list[int]:
+        """What the oracle gives up now: all but the newest, and what is large."""
+        if not self.objects:
+            return []
+        numbers = list(self.objects)
+        old = numbers[:-FOLLOWED] if len(numbers) > FOLLOWED else []
+        return old + [n for n in numbers[len(old) :] if _size(self.objects[n]) > LARGE]
+
+    def forget(self, number: int) -> None:
+        value = self.objects.pop(number, None)
+        self.snapshots.pop(number, None)
+        if value is not None:
+            self._numbers.pop(id(value), None)
+
+    def clear(self) -> None:
+        self._numbers.clear()
+        self.objects.clear()
+        self.snapshots.clear()
+
+
+def _size(value: Any) -> int:
+    return int(value.size) if is_array(value) else len(value)
+
+
+def snapshot(value: Any) -> Any:
+    kind = type(value)
+    if kind is list or kind is deque:
+        return list(value)
+    if kind is set:
+        return value.copy()
+    if kind is bytearray:
+        return bytes(value)
+    if is_array(value):
+        return value.copy()
+    return dict.copy(value) if kind is dict else dict(dict.items(value))
+
+
+def differs(value: Any, before: Any) -> bool:
+    """By identity of what is in it: no method of an element is called."""
+    kind = type(value)
+    if is_array(value):
+        return bool(value.shape != before.shape or value.dtype != before.dtype or value.tobytes() != before.tobytes())
+    if len(value) != len(before):
+        return True
+    if kind is list or kind is deque:
+        return not all(map(_is, value, before))
+    if kind is set:
+        return {id(item) for item in value} != {id(item) for item in before}
+    if kind is bytearray:
+        return bool(value != before)
+    return not (all(map(_is, dict.keys(value), before)) and all(map(_is, dict.values(value), before.values())))
+
+
+def replace(value: Any, new: Any) -> None:
+    """Give a container the content of another of the same type, in place."""
+    kind = type(value)
+    if kind is not type(new):
+        raise ValueError("a container cannot change its type")
+    if kind is list or kind is bytearray:
+        value[:] = new
+    elif kind is deque:
+        value.clear()
+        value.extend(new)
+    elif kind is set:
+        value.clear()
+        value.update(new)
+    elif is_array(value):
+        if value.shape != new.shape or value.dtype != new.dtype:
+            raise ValueError("an array cannot change its shape")
+        value[...] = new
+    else:
+        table: Any = OrderedDict if kind is OrderedDict else dict
+        table.clear(value)
+        for key, item in dict.items(new):
+            table.__setitem__(value, key, item)
+

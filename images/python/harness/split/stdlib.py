@@ -1,0 +1,152 @@
+"""What of the standard library crosses by name, and which classes of it hold a plain value.
+
+The oracle sends names freely: both ends have the same standard library. What the product names must be on the short
+list here, because a sealed test may call it.
+"""
+
+from __future__ import annotations
+
+import abc
+import builtins
+import collections
+import collections.abc
+import contextlib
+import datetime
+import decimal
+import enum
+import fractions
+import importlib
+import math
+import numbers
+import operator
+import pathlib
+import re
+import sys
+import types
+import uuid
+from typing import Any
+
+_NEVER_LOADED = {"antigravity", "this", "idlelib", "test", "turtledemo", "turtle", "tkinter", "lib2to3", "__main__"}
+VALUES = object()  # "no plain part"
+
+_PURE = (
+    "abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter float format frozenset "
+    "hash hex id int isinstance issubclass iter len list map max memoryview min next object oct ord pow print range repr "
+    "reversed round set slice sorted str sum tuple zip"
+).split()
+
+_CLASSES: tuple[type, ...] = (
+    collections.OrderedDict, collections.Counter, collections.defaultdict, collections.deque, collections.ChainMap,
+    collections.UserDict, collections.UserList, collections.UserString, datetime.date, datetime.datetime, datetime.time,
+    datetime.timedelta, datetime.timezone, datetime.tzinfo, decimal.Decimal, fractions.Fraction, uuid.UUID,
+    pathlib.PurePath, pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.Path, pathlib.PosixPath, re.Pattern, re.Match,
+    enum.Enum, enum.IntEnum, enum.Flag, enum.IntFlag, enum.StrEnum, abc.ABC, types.SimpleNamespace, types.NoneType,
+    types.EllipsisType, types.NotImplementedType, types.MappingProxyType, types.GeneratorType, types.CoroutineType,
+    types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType, type, object, property, super,
+    staticmethod, classmethod,
+)  # fmt: skip
+
+# Calling these with what the product chose could build code or change an object: names, never callables.
+_NEVER_CALLED = (types.FunctionType, types.MethodType, types.ModuleType)
+
+
+def _safe() -> dict[tuple[str, str], Any]:
+    table: dict[tuple[str, str], Any] = {("builtins", name): getattr(builtins, name) for name in _PURE}
+    for name, value in vars(builtins).items():
+        if isinstance(value, type) and issubclass(value, BaseException):
+            table["builtins", name] = value
+    for kind in _CLASSES:
+        if kind not in _NEVER_CALLED:
+            table[kind.__module__, kind.__qualname__] = kind
+    for module in (collections.abc, numbers):
+        for name in module.__all__:
+            kind = getattr(module, name)
+            table[kind.__module__, kind.__qualname__] = kind
+    for module in (math, operator):
+        for name in getattr(module, "__all__", dir(module)):
+            value = getattr(module, name)
+            if isinstance(value, types.BuiltinFunctionType):
+                table[value.__module__, value.__qualname__] = value
+    return table
+
+
+SAFE = _safe()
+_NAMES = {id(value): key for key, value in SAFE.items()}
+
+
+def named_as(value: Any, freely: bool = False) -> tuple[str, str] | None:
+    """Module and name under which the other end has the very same thing. `freely`: functions of any kind, too."""
+    safe = _NAMES.get(id(value))
+    if safe is not None:
+        return safe
+    if isinstance(value, type):
+        if issubclass(value, BaseException) or freely:
+            return standard_name(value)
+    elif freely and isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+        module = getattr(value, "__module__", None)
+        if type(module) is str and _standard(module) and _found(module, value.__qualname__) is value:
+            return module, value.__qualname__
+    return None
+
+
+def standard_name(kind: type) -> tuple[str, str] | None:
+    """Module and name of a class of the standard library."""
+    module, name = kind.__module__, kind.__qualname__
+    if type(module) is str and _standard(module) and _found(module, name) is kind:
+        return module, name
+    return None
+
+
+def resolve(module: str, name: str, only_safe: bool) -> Any:
+    """The thing of that name, or `LookupError`. With `only_safe` no more than the list and exception classes."""
+    safe = SAFE.get((module, name))
+    if safe is not None:
+        return safe
+    if _standard(module) and module.partition(".")[0] not in _NEVER_LOADED and module not in sys.modules:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    found = _found(module, name) if _standard(module) else None
+    if found is None or (only_safe and not (isinstance(found, type) and issubclass(found, BaseException))):
+        raise LookupError(f"{module}.{name}")
+    return found
+
+
+def _standard(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def _found(module: str, name: str) -> Any:
+    held = sys.modules.get(module)
+    if name == "":
+        return held
+    for part in name.split("."):
+        held = getattr(held, part, None)
+    return held
+
+
+_PARTS: tuple[tuple[type, Any], ...] = (
+    (bool, bool), (int, int.__int__), (float, float.__float__), (complex, complex.__complex__), (str, str.__str__),
+    (bytes, lambda v: bytes(memoryview(v))), (tuple, lambda v: tuple(tuple.__iter__(v))),
+    (frozenset, lambda v: frozenset(frozenset.__iter__(v))),
+    (datetime.datetime, lambda v: datetime.datetime(v.year, v.month, v.day, v.hour, v.minute, v.second, v.microsecond, None, fold=v.fold)),
+    (datetime.date, lambda v: datetime.date(v.year, v.month, v.day)),
+    (datetime.timedelta, lambda v: datetime.timedelta(v.days, v.seconds, v.microseconds)),
+    (decimal.Decimal, lambda v: decimal.Decimal(decimal.Decimal.__str__(v))),
+    (pathlib.PurePosixPath, lambda v: pathlib.PurePosixPath(pathlib.PurePosixPath.__str__(v))),
+)  # fmt: skip
+
+
+def plain_part(value: Any) -> Any:
+    """The plain value inside an instance of a subclass of a value type; `VALUES` where there is none."""
+    kind = type(value)
+    for base, take in _PARTS:
+        if issubclass(kind, base):
+            if _standard(kind.__module__) and kind.__module__ not in ("builtins", "datetime", "decimal", "pathlib"):
+                return VALUES  # struct sequences and the like
+            return take(value)
+    return VALUES
+
+
+def value_base(kind: type) -> type | None:
+    """The value type that a class derives from."""
+    return next((base for base, _ in _PARTS if issubclass(kind, base)), None)
