@@ -129,7 +129,7 @@ class Connection(Peer):
     def compare(self, name: str, function: Any, left: Any, right: Any) -> Any:
         """The class's own method, run in the product. Its answer must be a bool, and it must know a difference."""
         if function is not None and "_t_local" in type(left).__dict__:
-            return self.request(asks.CALL, (function, (left, right), {}), True)
+            return self.request(asks.CALL, (function, (left, right), ()), True)
         equality = name in ("__eq__", "__ne__")
         first = equality and self._coin.flip()
         claimed = self._claims(name, left, right) if first else False

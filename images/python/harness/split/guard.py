@@ -106,15 +106,15 @@ class Guard:
 
     @staticmethod
     def _three(value: Any) -> tuple[Any, Any, Any]:
-        if type(value) is not tuple or len(value) != 3 or type(value[1]) is not tuple or type(value[2]) is not dict:
+        if type(value) is not tuple or len(value) != 3 or type(value[1]) is not tuple:
             raise CodecError("a call has a function and arguments")
-        return value
+        return value[0], value[1], _keywords(value[2])
 
     def _method(self, value: Any) -> Any:
-        if type(value) is not tuple or len(value) != 4 or type(value[2]) is not tuple or type(value[3]) is not dict:
+        if type(value) is not tuple or len(value) != 4 or type(value[2]) is not tuple:
             raise CodecError("a call has a function and arguments")
         target, name, args, kwargs = value
-        return self._getattr((target, name))(*args, **kwargs)
+        return self._getattr((target, name))(*args, **_keywords(kwargs))
 
     def _named(self, value: Any, count: int) -> Any:
         if type(value) is not tuple or len(value) != count or type(value[1]) is not str:
@@ -267,3 +267,9 @@ class Guard:
         return serve
 
 
+
+
+def _keywords(pairs: Any) -> dict[str, Any]:
+    if type(pairs) is not tuple or not all(type(p) is tuple and len(p) == 2 and type(p[0]) is str for p in pairs):
+        raise CodecError("keywords are pairs")
+    return dict(pairs)

@@ -114,7 +114,7 @@ class MirrorMeta(abc.ABCMeta):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         peer, number = cls._t_peer, cls.__dict__["_t_number"]
-        return peer.request(asks.CALL, (Ref(number), args, kwargs))
+        return peer.request(asks.CALL, (Ref(number), args, tuple(kwargs.items())))
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith(("_t_", "_abc")) or name in ("__isabstractmethod__", "__wrapped__", "__set_name__", "__del__"):
@@ -184,7 +184,7 @@ class RemoteFunction:
         return types.FunctionType
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _get(self, "_t_peer").request(asks.CALL, (self, args, kwargs))
+        return _get(self, "_t_peer").request(asks.CALL, (self, args, tuple(kwargs.items())))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -656,7 +656,7 @@ def _special(name: str) -> Any:
     if name == "__call__":
 
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return type(self)._t_peer.request(asks.CALL, (self, args, kwargs))
+            return type(self)._t_peer.request(asks.CALL, (self, args, tuple(kwargs.items())))
 
         call.__name__ = name
         return call
@@ -872,7 +872,7 @@ class _Method:
         self.__name__ = name
 
     def __call__(self, instance: Any, *args: Any, **kwargs: Any) -> Any:
-        return _get(self, "_peer").request(asks.METHOD, (instance, _get(self, "__name__"), args, kwargs))
+        return _get(self, "_peer").request(asks.METHOD, (instance, _get(self, "__name__"), args, tuple(kwargs.items())))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_get(self, "_function"), name)

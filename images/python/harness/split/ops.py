@@ -71,12 +71,12 @@ class Ops:
     @staticmethod
     def _call(value: Any) -> Any:
         function, args, kwargs = value
-        return function(*args, **kwargs)
+        return function(*args, **dict(kwargs))
 
     @staticmethod
     def _method(value: Any) -> Any:
         target, name, args, kwargs = value
-        return getattr(target, name)(*args, **kwargs)
+        return getattr(target, name)(*args, **dict(kwargs))
 
     @staticmethod
     def _setattr(value: Any) -> None:

@@ -92,11 +92,11 @@ class Peer:
         flags = 0
         out.append(b"")
         try:
-            stale = space.stale() if self.oracle else ()
+            stale = space.to_forget() if self.oracle else ()
             if stale:
                 flags |= FORGET
                 out.append(b"".join([n.to_bytes(4, _u32) for n in (len(stale), *stale)]))
-            changed = [n for n in space.changed() if n not in stale] if known else ()
+            changed = space.changed() if known else ()
             if changed:
                 flags |= SYNC
                 out.append(len(changed).to_bytes(4, _u32))
@@ -119,8 +119,7 @@ class Peer:
         except BaseException:
             self._undo(space)
             raise
-        for number in stale:
-            space.forget(number)
+        space.told()
         for number in changed:
             space.snapshots[number] = snapshot(space.objects[number])
         space.settle()

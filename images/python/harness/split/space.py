@@ -22,11 +22,12 @@ _is = operator.is_
 class Space:
     """The shared containers of one link. The oracle's numbers are even, the product's odd; only the oracle forgets."""
 
-    __slots__ = ("_next", "_numbers", "objects", "snapshots")
+    __slots__ = ("_next", "_numbers", "_untold", "objects", "snapshots")
 
     def __init__(self, first: int) -> None:
         self._next = first
         self._numbers: dict[int, int] = {}
+        self._untold: list[int] = []
         self.objects: dict[int, Any] = {}
         self.snapshots: dict[int, Any] = {}
 
@@ -61,13 +62,19 @@ class Space:
         snapshots = self.snapshots
         return [number for number, value in self.objects.items() if number in snapshots and differs(value, snapshots[number])]
 
-    def stale(self) -> list[int]:
-        """What the oracle gives up now: all but the newest, and what is large."""
-        if not self.objects:
-            return []
+    def to_forget(self) -> list[int]:
+        """What the oracle gives up now and has not told yet: all but the newest, and what is large."""
         numbers = list(self.objects)
-        old = numbers[:-FOLLOWED] if len(numbers) > FOLLOWED else []
-        return old + [n for n in numbers[len(old) :] if _size(self.objects[n]) > LARGE]
+        old = max(0, len(numbers) - FOLLOWED)
+        for at, number in enumerate(numbers):
+            if at < old or _size(self.objects[number]) > LARGE:
+                self._untold.append(number)
+                self.forget(number)
+        return self._untold
+
+    def told(self) -> None:
+        """The frame that says so is on its way."""
+        self._untold = []
 
     def forget(self, number: int) -> None:
         value = self.objects.pop(number, None)
