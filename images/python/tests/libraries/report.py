@@ -51,9 +51,9 @@ class Compared:
             lost, ran = self.lost(way), self.ran[way]
             for reason, nodes in grouped(lost, ran):
                 lines.append(f"   {way}: {len(nodes)} lost: {reason}")
-                lines += [f"      {node}" for node in nodes[:3]]
-            lines += [f"   {way}: HIDES the failure of {node}" for node in self.gained(way)]
-            lines += [f"   {way}: tamper: {each}" for each in sorted(set(ran.tamper))[:5]]
+                lines += [f"      {node[:200]}" for node in nodes[:3]]
+            lines += [f"   {way}: HIDES the failure of {node[:200]}" for node in self.gained(way)]
+            lines += [f"   {way}: tamper: {each[:300]}" for each in sorted(set(ran.tamper))[:5]]
         return "\n".join(lines)
 
 

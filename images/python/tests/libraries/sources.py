@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -104,7 +105,7 @@ def dependencies(library: Library) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for name in library.deps:
-            found = [wheel for wheel in wheels if wheel.name.lower().startswith(f"{name.replace('-', '_')}-")]
+            found = [wheel for wheel in wheels if wheel.name.lower().startswith(f"{re.sub('[-.]', '_', name)}-")]
             if len(found) != 1:
                 raise SystemExit(f"{library.name}: no wheel of {name} in requirements.txt")
             with zipfile.ZipFile(found[0]) as archive:
