@@ -106,6 +106,8 @@ def write(peer: Peer, enc: Encoder, value: Any) -> None:
         enc.handle(GENERATOR, peer.exports.number(value), 0)
     elif kind is types.AsyncGeneratorType:
         enc.handle(ASYNCGEN, peer.exports.number(value), 0)
+    elif (named := named_as(value)) is not None:
+        enc.named(*named)
     else:
         part = plain_part(value)
         if part is not VALUES:

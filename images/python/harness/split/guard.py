@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 _FUNCTION_FACTS = ("__name__", "__qualname__", "__doc__", "__module__")
 _NO_FACTS = ("__wrapped__", "__dict__", "__defaults__", "__kwdefaults__", "__annotations__", "__type_params__", "__isabstractmethod__")
+_NEVER = frozenset(
+    ("__dict__", "__class__", "__module__", "__weakref__", "__reduce__", "__reduce_ex__", "__getattribute__", "__init_subclass__",
+     "__subclasses__", "__mro__", "__bases__", "__base__", "__globals__", "__code__", "__closure__", "__func__", "__self__",
+     "__builtins__", "__loader__", "__spec__", "__file__", "__path__", "__annotations__", "__static_attributes__")
+)  # fmt: skip
 _INSIDES = (
     types.FrameType, types.CodeType, types.TracebackType, types.ModuleType, types.CellType, types.MethodDescriptorType,
 )  # fmt: skip
@@ -68,8 +73,8 @@ class Guard:
     def serve(self, op: int, value: Any) -> Any:
         action = self._table.get(op)
         if action is None:
-            self._refuse("a request of that kind", AttributeError)
-        return action(value)  # type: ignore[misc]
+            raise TypeError("the oracle's objects are not pickled, derived from or imported")
+        return action(value)
 
     def _refuse(self, what: str, error: type[Exception]) -> None:
         self._tamper("refused", what)
@@ -134,10 +139,12 @@ class Guard:
         if name.startswith("_"):
             if name in _FUNCTION_FACTS and isinstance(target, type):
                 return getattr(target, name)
-            if name in SPECIALS and hasattr(kind, name) and self.of_sealed(kind):
-                return getattr(target, name)
+            if self.of_sealed(kind) and self._written(kind, name) and hasattr(target, name):
+                return self._given(getattr(target, name), name, kind)
             if not hasattr(target, name):
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+            if name in ("__doc__", "__module__") and type(held := getattr(target, name)) in (str, type(None)):
+                return held
             if name in _NO_FACTS or name in _FUNCTION_FACTS:
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             self._refuse(f"{name} of a {kind.__name__}", AttributeError)
@@ -152,6 +159,12 @@ class Guard:
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             self._refuse(f"{name} of a {kind.__name__}", AttributeError)
         return self._given(getattr(target, name), name, kind)
+
+    def _written(self, kind: type, name: str) -> bool:
+        """Whether a sealed class body writes this special name itself."""
+        if not (name.startswith("__") and name.endswith("__")) or name in _NEVER:
+            return False
+        return any(name in vars(part) for part in kind.__mro__ if self.of_sealed(part))
 
     def _given(self, found: Any, name: str, kind: type) -> Any:
         if isinstance(found, _INSIDES):

@@ -60,7 +60,7 @@ class Finder(importlib.abc.MetaPathFinder):
         key = fullname, len(paths)
         if key not in self._known:
             told = self._product.find(fullname, paths)
-            mine = type(told) is tuple and len(told) == 3 and (self._of_src(str(told[1])) or any(self._of_src(str(p)) for p in told[2]))
+            mine = type(told) is tuple and len(told) == 3 and ("." in fullname or self._of_src(str(told[1])) or any(self._of_src(str(p)) for p in told[2]))
             self._known[key] = told if mine else None
         return self._known[key]
 

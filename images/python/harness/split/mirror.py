@@ -119,6 +119,8 @@ class MirrorMeta(abc.ABCMeta):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith(("_t_", "_abc")) or name in ("__isabstractmethod__", "__wrapped__", "__set_name__", "__del__"):
             raise AttributeError(name)
+        if name == "__signature__":
+            return _signature(cls._t_peer, cls)
         return cls._t_peer.request(asks.GETATTR, (cls, name))
 
     def __setattr__(cls, name: str, value: Any) -> None:
@@ -197,6 +199,11 @@ class RemoteFunction:
             return _signature(peer, self)
         if name == "__code__":
             return Code(self)
+        if name in ("__defaults__", "__kwdefaults__"):
+            try:
+                return _defaults(_signature(peer, self), name)
+            except AttributeError:
+                return None
         if name in ("__globals__", "__closure__"):
             raise AttributeError(name)
         return peer.request(asks.GETATTR, (self, name))
@@ -257,15 +264,21 @@ class Code:
         raise AttributeError(name)
 
 
+_LOCAL_NAMES = frozenset(("__spec__", "__loader__", "__path__", "__cached__", "__builtins__"))
+
+
 class RemoteModule(types.ModuleType):
     """A module of the other end: every attribute is asked for when it is wanted."""
 
+    __slots__ = ("_t_grip", "_t_peer")
+
     def __init__(self, peer: Peer, number: int, name: str) -> None:
         super().__init__(name)
-        own = _get(self, "__dict__")
-        own.pop("__doc__", None)
-        own["_t_grip"] = Grip(peer, number)
-        own["_t_peer"] = peer
+        own = _module_dict(self)
+        for key in ("__doc__", "__package__", "__loader__", "__spec__"):
+            own.pop(key, None)
+        _set(self, "_t_grip", Grip(peer, number))
+        _set(self, "_t_peer", peer)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_t_") or name in ("__spec__", "__loader__"):
@@ -275,18 +288,23 @@ class RemoteModule(types.ModuleType):
             return _star(peer, self)
         return peer.request(asks.GETATTR, (self, name))
 
+    @property
+    def __dict__(self) -> Any:
+        return _get(self, "_t_peer").request(asks.GETATTR, (self, "__dict__"))
+
     def __setattr__(self, name: str, value: Any) -> None:
-        own = _get(self, "__dict__")
-        if name in ("__spec__", "__loader__", "__package__", "__path__", "__cached__", "__builtins__") or isinstance(value, RemoteModule):
+        own = _module_dict(self)
+        if name in _LOCAL_NAMES:
             own[name] = value
-            if not isinstance(value, RemoteModule):
-                return
-        if name in own and not isinstance(value, RemoteModule):
-            del own[name]
+            return
+        if isinstance(value, RemoteModule):
+            own[name] = value
+        else:
+            own.pop(name, None)
         _get(self, "_t_peer").request(asks.SETATTR, (self, name, value))
 
     def __delattr__(self, name: str) -> None:
-        _get(self, "__dict__").pop(name, None)
+        _module_dict(self).pop(name, None)
         _get(self, "_t_peer").request(asks.DELATTR, (self, name))
 
     def __dir__(self) -> list[str]:
@@ -298,6 +316,11 @@ class RemoteModule(types.ModuleType):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _reduced(self)
+
+
+def _module_dict(module: types.ModuleType) -> dict[str, Any]:
+    found: dict[str, Any] = types.ModuleType.__dict__["__dict__"].__get__(module)
+    return found
 
 
 def _star(peer: Peer, module: Any) -> Any:
@@ -391,12 +414,23 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
     elif facts.get("match"):
         body["__match_args__"] = tuple(facts["match"])
     bases = _bases(peer, facts, body)
-    base = next((b for b in bases if not isinstance(b, MirrorMeta)), None)
     made = MirrorMeta(facts["name"], bases, body, _t_mirror=_Built())
     made._t_new = _maker(made)
-    if base is not None and base is not object:
-        _shield(made)
+    if not facts.get("value") and not issubclass(made, BaseException) and not _makes(made):
+        plain = tuple(base for base in bases if isinstance(base, MirrorMeta) or base is Proxy) or (Proxy,)
+        made = MirrorMeta(facts["name"], plain, body, _t_mirror=_Built())
+        made._t_new = object.__new__
+    _shield(made)
     return made
+
+
+def _makes(made: Any) -> bool:
+    """Whether an instance can be made without the arguments that only the other end knows."""
+    try:
+        made._t_new(made)
+    except TypeError:
+        return False
+    return True
 
 
 def _bases(peer: Peer, facts: Any, body: dict[str, Any]) -> tuple[Any, ...]:
@@ -882,11 +916,14 @@ class _Method:
         return types.FunctionType
 
 
+_PER_OBJECT = frozenset(("__dict__", "__doc__", "__module__", "__name__", "__qualname__", "__wrapped__", "__annotations__"))
+
+
 def _dunder(self: Any, name: str) -> Any:
     if name == "__class__":
         return _get(self, name)
     cls = type(self)
-    if name == "__dict__":
+    if name in _PER_OBJECT:
         return cls._t_peer.request(asks.GETATTR, (self, name))
     for part in cls.__mro__:
         if part is not object and name in part.__dict__:
@@ -921,6 +958,14 @@ def _signature(peer: Peer, function: Any) -> Any:
         parameter = inspect.Parameter(name, inspect._ParameterKind(kind))
         out.append(parameter.replace(default=default) if has_default else parameter)
     return inspect.Signature(out)
+
+
+def _defaults(signature: inspect.Signature, name: str) -> Any:
+    only = inspect.Parameter.KEYWORD_ONLY
+    given = [p for p in signature.parameters.values() if p.default is not p.empty and (p.kind is only) == (name == "__kwdefaults__")]
+    if name == "__defaults__":
+        return tuple(p.default for p in given) or None
+    return {p.name: p.default for p in given} or None
 
 
 def _refresh(cls: Any, name: str, value: Any) -> None:

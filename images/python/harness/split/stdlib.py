@@ -19,6 +19,7 @@ import importlib
 import math
 import numbers
 import operator
+import os
 import pathlib
 import re
 import sys
@@ -58,6 +59,7 @@ def _safe() -> dict[tuple[str, str], Any]:
     for kind in _CLASSES:
         if kind not in _NEVER_CALLED:
             table[kind.__module__, kind.__qualname__] = kind
+    table["os", "environ"] = os.environ
     for module in (collections.abc, numbers):
         for name in module.__all__:
             kind = getattr(module, name)
