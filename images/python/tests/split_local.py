@@ -163,6 +163,7 @@ def settle(chosen: argparse.Namespace, scratch: str) -> tuple[Any, Any, Any]:
     policy = Policy.parse(
         {
             "src_roots": chosen.src or ["src/"], "sealed_roots": chosen.sealed,
+            "shared": chosen.files if chosen.how == "shared" else [],
             "pythonpath": chosen.pythonpath or [".", "src"], "timezone": "UTC", "seed_env": ["TRIBUNAL_SEED"],
             "attempt_timeout_ms": 600_000, "case_timeout_ms": 60_000, "output_bytes": 1 << 24, "preload": "auto",
             "cpus": 1,
@@ -170,7 +171,7 @@ def settle(chosen: argparse.Namespace, scratch: str) -> tuple[Any, Any, Any]:
     )  # fmt: skip
     order = {
         "attempt": 0, "start": 0, "clock": "2026-09-12T00:00:00Z", "seed": SEED, "source_date_epoch": 1_700_000_000,
-        "mode": "silenced", "only": None, "collect_only": False,
+        "mode": "silenced", "only": None, "collect_only": False, "isolation": chosen.how,
     }  # fmt: skip
     return layout, policy, Attempt.parse(order, 1)
 
@@ -187,15 +188,13 @@ def environment(layout: Any, policy: Any, order: Any) -> None:
 
 def product(links: list[int], layout: Any, policy: Any, order: Any) -> NoReturn:
     """The other process: the standard library, src and the dependencies, nothing of the runner."""
-    from tribunal_harness.split.serve import Places, serve
+    from tribunal_harness.split.serve import serve
 
-    roots = layout.import_roots(policy.pythonpath)
     sys.argv = [""]
-    sys.path += [*roots, layout.deps]
+    sys.path += [*layout.import_roots(policy.pythonpath), layout.deps]
     sys.modules["__main__"] = types.ModuleType("__main__")
     environment(layout, policy, order)
-    places = Places((*(f"{layout.tree}/{root}" for root in policy.src_roots), f"{layout.srcfiles}/"), (layout.deps,))
-    serve(links, roots, places)
+    serve(links)
 
 
 def oracle(
@@ -218,14 +217,23 @@ def oracle(
         from tribunal_harness.split.hook import install
 
         sides = Sides(layout, policy)
-        connection = Connection(links, tamper=lambda which, what: channel.send(kind="tamper", which=which, what=what),
-                                gone=lambda: threading.Event().wait())  # fmt: skip
-        install(connection, lambda name: sides.of_file(name) == SEALED)
+
+        def sealed(file: Any) -> bool:
+            return type(file) is str and sides.of_file(file) == SEALED
+
+        connection = Connection(
+            links,
+            tamper=lambda which, what: channel.send(kind="tamper", which=which, what=what),
+            gone=lambda: threading.Event().wait(),
+            sealed=sealed,
+        )
+        roots = [f"{layout.tree}/{root}".rstrip("/") for root in policy.src_roots]
+        install(connection, sealed, [*roots, layout.srcfiles], [layout.runner, str(HARNESS)])
         between = connection.between_cases
     channel: Any = Records(records, between)
     if only is not None:
         session.Plugin._selected = lambda self, node: any(text in node for text in only)  # type: ignore[method-assign]
-    if session.run(channel, layout, policy, order, prepared):
+    if session.run(channel, layout, policy, order, prepared) is not None:
         channel.send(kind="end")
 
 
@@ -244,7 +252,7 @@ def forked(run: Any, quiet: bool) -> int:
     except BaseException:
         import traceback
 
-        traceback.print_exc()
+        os.write(2, traceback.format_exc().encode())
     finally:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -305,7 +313,7 @@ def listen(chosen: argparse.Namespace, heard: int, children: list[int]) -> Seen:
             pid = watched.pop(fd)
             os.close(fd)
             ended[pid] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            if seen.end != "finished":
+            if seen.end == "exited":
                 who = "the product" if len(children) > 1 and pid == children[0] else "the oracle"
                 code = ended[pid]
                 seen.end = f"{who} {f'was killed by {signal.Signals(-code).name}' if code < 0 else f'left with {code}'}"

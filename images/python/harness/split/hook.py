@@ -20,7 +20,7 @@ from . import asks, mirror
 from .connect import Connection
 
 _STANDARD = os.path.dirname(os.__file__) + "/"
-_PASSING = ("harness.split", "_pytest.monkeypatch", "_pytest.outcomes")
+_PASSING = (__name__.rpartition(".")[0], "_pytest.monkeypatch", "_pytest.outcomes")
 
 
 class Finder(importlib.abc.MetaPathFinder):

@@ -281,7 +281,7 @@ class RemoteModule(types.ModuleType):
         _set(self, "_t_peer", peer)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_t_") or name in ("__spec__", "__loader__"):
+        if name.startswith("_t_") or name in ("__spec__", "__loader__", "__builtins__"):
             raise AttributeError(name)
         peer = _get(self, "_t_peer")
         if name == "__all__":
