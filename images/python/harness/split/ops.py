@@ -53,7 +53,7 @@ class Ops:
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._table: dict[int, Callable[[Any], Any]] = {
-            asks.CALL: self._call, asks.METHOD: self._method, asks.GETATTR: lambda v: getattr(*v), asks.SETATTR: self._setattr,
+            asks.CALL: self._call, asks.METHOD: self._method, asks.GETATTR: self._getattr, asks.SETATTR: self._setattr,
             asks.DELATTR: lambda v: delattr(*v), asks.SPECIAL: lambda v: special(*v), asks.COMPARE: self._compare,
             asks.ITER: self._iter, asks.CHUNK: self._chunk, asks.FACTS: self._facts, asks.SUBCLASS: self._subclass,
             asks.INSTANCE: lambda v: isinstance(*v), asks.SUBCLASSCHECK: lambda v: issubclass(*v), asks.DIR: dir,
@@ -77,6 +77,14 @@ class Ops:
     def _method(value: Any) -> Any:
         target, name, args, kwargs = value
         return getattr(target, name)(*args, **dict(kwargs))
+
+    @staticmethod
+    def _getattr(value: Any) -> Any:
+        target, name = value
+        found = getattr(target, name)
+        if name == "__dict__" and isinstance(target, (types.ModuleType, type)):
+            return {key: item for key, item in found.items() if key != "__builtins__"}
+        return found
 
     @staticmethod
     def _setattr(value: Any) -> None:
