@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import logging
 import sys
+from asyncio import _get_running_loop as _running
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -22,6 +23,7 @@ from .stdlib import resolve
 from .twins import Coin, twin
 
 REVERSE = 2
+_WITH_A_LOOP = (asks.CALL, asks.METHOD)
 
 
 class ProductBroken(RuntimeError):
@@ -59,6 +61,8 @@ class Connection(Peer):
     # -- requests -------------------------------------------------------------------------------------------------
 
     def request(self, op: int, value: Any, apart: bool = False) -> Any:
+        if _running() is not None and op in _WITH_A_LOOP:
+            op, value = asks.INSIDE, (op, value)
         answer = super().request(op, value, apart)
         if self._deferred:
             raise self._deferred.pop()

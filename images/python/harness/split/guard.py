@@ -68,6 +68,7 @@ class Guard:
             asks.CHUNK: self._chunk, asks.FACTS: self._facts, asks.INSTANCE: self._instance, asks.SUBCLASSCHECK: self._subclass,
             asks.STEP: self._step, asks.SIGNATURE: self._signature, asks.DIR: self._dir, asks.COPY: self._copy(copy.copy),
             asks.DEEPCOPY: self._copy(copy.deepcopy), asks.FIELDS: self._fields,
+            asks.SCHEDULE: self._schedule, asks.CANCEL: connection.loops.cancel,
         }  # fmt: skip
 
     def serve(self, op: int, value: Any) -> Any:
@@ -225,6 +226,11 @@ class Guard:
         if type(value) is not tuple or len(value) != 3 or type(value[0]) is not types.GeneratorType:
             raise CodecError("a step is a generator's")
         return Ops._step(value)
+
+    def _schedule(self, value: Any) -> Any:
+        if type(value) is not tuple or len(value) != 4 or value[1] not in ("await", "asend", "athrow", "aclose"):
+            raise CodecError("something is scheduled to an end")
+        return self._connection.loops.schedule(value)
 
     def _facts(self, number: Any) -> Any:
         kind = self._connection.ours(number) if type(number) is int else None

@@ -347,9 +347,9 @@ def make(peer: Peer, kind: int, number: int, group: int) -> Any:
     elif kind == export.MODULE:
         made = RemoteModule(peer, number, str(peer.request(asks.GETATTR, (Ref(number), "__name__"))))
     elif kind == export.GENERATOR:
-        return peer.generator(number)  # type: ignore[attr-defined]
+        return peer.generator(number)
     elif kind in (export.COROUTINE, export.ASYNCGEN):
-        return peer.asyncs.local(kind, number)  # type: ignore[attr-defined]
+        return peer.loops.local(kind, number)
     else:
         raise CodecError("a handle of no kind")
     peer.proxies[number] = made
@@ -395,6 +395,8 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
             body[name] = _comparison(name, function)
         elif name == "__iter__":
             body[name] = _iterator
+        elif name == "__await__":
+            body[name] = _awaited
         elif name not in ("__copy__", "__deepcopy__"):
             body[name] = function
     for name in facts["specials"]:
@@ -676,6 +678,8 @@ def _base_exception(cls: Any) -> Any:
 def _special(name: str) -> Any:
     if name in _COMPARISONS:
         return _comparison(name, None)
+    if name == "__await__":
+        return _awaited
 
     def forward(self: Any, *args: Any) -> Any:
         return type(self)._t_peer.request(asks.SPECIAL, (name, (self, *args)))
@@ -704,6 +708,10 @@ def _comparison(name: str, function: Any) -> Any:
 
     compare.__name__ = name
     return compare
+
+
+def _awaited(self: Any) -> Any:
+    return type(self)._t_peer.loops.waiting(self)
 
 
 def _iterator(self: Any) -> Any:

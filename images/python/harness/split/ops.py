@@ -60,6 +60,7 @@ class Ops:
             asks.STEP: self._step, asks.COPY: copy.copy, asks.DEEPCOPY: copy.deepcopy, asks.DUMP: pickle.dumps,
             asks.LOAD: self._load, asks.FIELDS: facts.fields, asks.SIGNATURE: lambda v: facts.signature(*v),
             asks.FIND: self._find, asks.IMPORT: self._import, asks.RELOAD: importlib.reload,
+            asks.SCHEDULE: peer.loops.schedule, asks.CANCEL: peer.loops.cancel, asks.INSIDE: self._inside,
         }  # fmt: skip
 
     def serve(self, op: int, value: Any) -> Any:
@@ -67,6 +68,10 @@ class Ops:
         if action is None:
             raise CodecError("a request of no kind")
         return action(value)
+
+    def _inside(self, value: Any) -> Any:
+        op, value = value
+        return self._peer.loops.inside(lambda: self.serve(op, value))
 
     @staticmethod
     def _call(value: Any) -> Any:

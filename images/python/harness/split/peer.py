@@ -16,6 +16,7 @@ from . import export, mirror
 from .asks import CHUNK, COMPARE, ITER, STEP
 from .codec import CodecError, Decoder, Encoder
 from .link import Link, LinkBroken, LinkGone
+from .loops import Loops
 from .space import Space, replace, snapshot
 
 REQUEST, RETURN, RAISE = 1, 2, 3
@@ -44,6 +45,7 @@ class Peer:
         self.exports = export.Exports()
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.classes: dict[int, Any] = {}
+        self.loops = Loops(self)
         self.let_go: deque[tuple[int, int]] = deque()
         self.foreign: weakref.WeakKeyDictionary[Any, mirror.Grip] = weakref.WeakKeyDictionary()
 
