@@ -165,6 +165,10 @@ class Connection(Peer):
             link.space.clear()
         self._reset = True
 
+    def leave_to_parent(self) -> None:
+        """In a fork of the oracle: the links are its parent's."""
+        self._by_thread = _Broken()
+
     def find(self, name: str, paths: tuple[str, ...]) -> Any:
         return self.request(asks.FIND, (name, paths))
 
@@ -218,7 +222,7 @@ class _Broken(dict[int, Any]):
     """No thread has a link any more."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        raise ProductBroken("the product's process broke the rules of the conversation")
+        raise ProductBroken("the product cannot be called any more")
 
 
 def _is_array(answer: Any) -> bool:

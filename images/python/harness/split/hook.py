@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import asks, mirror
+from . import asks, follow, mirror
 from .connect import Connection
 
 _STANDARD = os.path.dirname(os.__file__) + "/"
@@ -113,6 +113,7 @@ def install(
     sys.meta_path.insert(at, finder)
     _by_importer(finder)
     _never_here(finder)
+    follow.install(product)
     return finder
 
 

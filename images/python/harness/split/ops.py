@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import asks, facts
 from .codec import CodecError
+from .stdlib import patched
 
 if TYPE_CHECKING:
     from .peer import Peer
@@ -93,7 +94,10 @@ class Ops:
 
     @staticmethod
     def _setattr(value: Any) -> None:
-        setattr(*value)
+        target, name, content = value
+        if type(target) is types.ModuleType:
+            patched(target, name)
+        setattr(target, name, content)
 
     @staticmethod
     def _compare(value: Any) -> Any:

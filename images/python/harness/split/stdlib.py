@@ -117,7 +117,20 @@ def _standard(module: str) -> bool:
     return module.partition(".")[0] in sys.stdlib_module_names
 
 
+# What stood under a name before a test put something else there: the name still means the original.
+_ORIGINALS: dict[tuple[str, str], Any] = {}
+
+
+def patched(module: types.ModuleType, name: str) -> None:
+    """A test is about to replace this; remember what it was."""
+    if hasattr(module, name):
+        _ORIGINALS.setdefault((module.__name__, name), getattr(module, name))
+
+
 def _found(module: str, name: str) -> Any:
+    original = _ORIGINALS.get((module, name))
+    if original is not None:
+        return original
     held = sys.modules.get(module)
     if name == "":
         return held

@@ -1,0 +1,73 @@
+"""What a sealed test does to its own process and means for the product's: patches of the standard library, children.
+
+A patch that `monkeypatch` or `mock` puts into a standard module is put into the product's as well, and undone there.
+Child processes are the product's: the program that a test starts is the product, mostly, and must not run as the oracle.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from . import asks
+from .stdlib import patched
+
+if TYPE_CHECKING:
+    from .connect import Connection
+
+_OWN = frozenset(("stdout", "stderr", "argv", "path", "modules", "meta_path", "path_hooks", "excepthook", "settrace"))
+
+
+def install(product: Connection) -> None:
+    _patches(product)
+    _children(product)
+
+
+def _patches(product: Connection) -> None:
+    import unittest.mock
+
+    import _pytest.monkeypatch
+
+    def followed(target: Any, name: str) -> bool:
+        if type(target) is not types.ModuleType or (target is sys and name in _OWN):
+            return False
+        module = target.__name__
+        standard = module.partition(".")[0] in sys.stdlib_module_names and sys.modules.get(module) is target
+        return standard and not module.startswith(("unittest", "importlib", "asyncio"))
+
+    def put(target: Any, name: str, value: Any) -> None:
+        follow = followed(target, name)
+        if follow:
+            patched(target, name)
+        setattr(target, name, value)
+        if follow:
+            product.request(asks.SETATTR, (target, name, value))
+
+    def remove(target: Any, name: str) -> None:
+        delattr(target, name)
+        if followed(target, name):
+            product.request(asks.DELATTR, (target, name))
+
+    for module in (unittest.mock, _pytest.monkeypatch):
+        vars(module).update(setattr=put, delattr=remove)
+
+
+def _children(product: Connection) -> None:
+    import subprocess
+
+    theirs = product.load("subprocess")
+    subprocess.Popen = theirs.Popen  # type: ignore[misc]
+    os.system = product.load("os").system
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PermissionError("a sealed test starts programs with `subprocess`: they are the product's")
+
+    import _posixsubprocess
+
+    _posixsubprocess.fork_exec = refuse  # type: ignore[assignment]
+    for name in dir(os):
+        if name.startswith(("exec", "spawn", "posix_spawn")):
+            setattr(os, name, refuse)
+    os.register_at_fork(after_in_child=product.leave_to_parent)
