@@ -69,7 +69,11 @@ class Finder(importlib.abc.MetaPathFinder):
 
     def _in_sealed(self, name: str) -> bool:
         places = [p for p in sys.path if isinstance(p, str) and not self._of_src(p) and self._sealed(p + "/_.py")]
-        return importlib.machinery.PathFinder.find_spec(name, places) is not None if places else False
+        found = importlib.machinery.PathFinder.find_spec(name, places) if places else None
+        if found is None:
+            return False
+        held = [found.origin] if found.origin is not None else list(found.submodule_search_locations or ())
+        return not any(self._of_src(str(place)) for place in held)
 
     def _from_sealed(self, depth: int) -> bool:
         """Whether the import is a sealed file's: frames that only pass a name on do not count."""

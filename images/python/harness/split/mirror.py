@@ -431,6 +431,12 @@ def _makes(made: Any) -> bool:
     try:
         made._t_new(made)
     except TypeError:
+        made._t_new = object.__new__  # what a class gets that inherits from `Proxy` first
+    else:
+        return True
+    try:
+        made._t_new(made)
+    except TypeError:
         return False
     return True
 

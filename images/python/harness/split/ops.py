@@ -177,6 +177,10 @@ class Ops:
         if type(name) is not tuple:
             return importlib.import_module(name)
         name, path = name
+        known = sys.modules.get(name)
+        spec = known.__spec__ if known is not None else _found(name)
+        if spec is not None and spec.origin == path:
+            return importlib.import_module(name)
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise ImportError(f"no module at {path}")
@@ -185,3 +189,8 @@ class Ops:
         return module
 
 
+def _found(name: str) -> Any:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
