@@ -69,9 +69,10 @@ class Incoming(Protocol):
 class Encoder:
     """One value to bytes."""
 
-    __slots__ = ("_depth", "_nodes", "_other", "out", "space")
+    __slots__ = ("_depth", "_nodes", "_other", "chain", "out", "space")
 
     def __init__(self, end: Outgoing, space: Space) -> None:
+        self.chain = 0  # how far into a chain of exceptions
         self._other = end.other
         self.space = space
         self.out: list[bytes] = []

@@ -22,6 +22,7 @@ OBJECT, FUNCTION, CLASS, MODULE, COROUTINE, GENERATOR, ASYNCGEN = range(7)
 ASYNC_DEF, ASYNC_GEN, GEN = 1, 2, 4
 
 _MOST = 2_000_000
+_CHAIN = 8  # links of a chain of exceptions that cross
 
 
 _RUNNING = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
@@ -153,15 +154,15 @@ def _exception(peer: Peer, enc: Encoder, value: BaseException) -> None:
     elif isinstance(value, BaseExceptionGroup):
         more = (value.message, tuple(value.exceptions))
     number = peer.exports.number(value)
-    # An exception may lie in its own chain.
-    enc.begin(1)
+    enc.chain += 1
+    far = enc.chain > _CHAIN
     enc.raised(
         (
-            number, type(value), value.args, peer.state_of(value, state), more, value.__cause__, value.__context__,
-            value.__suppress_context__, peer.trace_of(value),
+            number, type(value), value.args, peer.state_of(value, state), more, None if far else value.__cause__,
+            None if far else value.__context__, value.__suppress_context__, peer.trace_of(value),
         )
     )  # fmt: skip
-    enc.end()
+    enc.chain -= 1
 
 
 def stripped(error: BaseException) -> BaseException:

@@ -28,7 +28,8 @@ _NO_FACTS = ("__wrapped__", "__dict__", "__defaults__", "__kwdefaults__", "__ann
 _NEVER = frozenset(
     ("__dict__", "__class__", "__module__", "__weakref__", "__reduce__", "__reduce_ex__", "__getattribute__", "__init_subclass__",
      "__subclasses__", "__mro__", "__bases__", "__base__", "__globals__", "__code__", "__closure__", "__func__", "__self__",
-     "__builtins__", "__loader__", "__spec__", "__file__", "__path__", "__annotations__", "__static_attributes__")
+     "__builtins__", "__loader__", "__spec__", "__file__", "__path__", "__annotations__", "__static_attributes__", "__init__",
+     "__new__", "__post_init__", "__del__", "__set_name__", "__getattr__", "__setattr__", "__delattr__")
 )  # fmt: skip
 _INSIDES = (
     types.FrameType, types.CodeType, types.TracebackType, types.ModuleType, types.CellType, types.MethodDescriptorType,
@@ -129,6 +130,8 @@ class Guard:
 
     def _getattr(self, value: Any) -> Any:
         target, name = self._named(value, 2)
+        if type(target) is types.ModuleType and name in ("__name__", "__doc__"):
+            return str(getattr(target, name))
         self._checked(target)
         if isinstance(target, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
             return self._function(target, name)
@@ -146,7 +149,7 @@ class Guard:
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             if name in ("__doc__", "__module__") and type(held := getattr(target, name)) in (str, type(None)):
                 return held
-            if name in _NO_FACTS or name in _FUNCTION_FACTS:
+            if name in ("__wrapped__", "__isabstractmethod__", "__name__", "__qualname__"):
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             self._refuse(f"{name} of a {kind.__name__}", AttributeError)
         if isinstance(target, _RUNNING):
@@ -159,6 +162,8 @@ class Guard:
             if not hasattr(target, name):
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             self._refuse(f"{name} of a {kind.__name__}", AttributeError)
+        if isinstance(target, type) and not any(name in vars(part) for part in target.__mro__):
+            self._refuse(f"{name} of a class", AttributeError)
         return self._given(getattr(target, name), name, kind)
 
     def _written(self, kind: type, name: str) -> bool:

@@ -56,7 +56,10 @@ class Peer:
         link = self._by_thread.get(self._ident())
         if link is None:
             link = self.attach()
-        self._send(link, REQUEST, op, value, apart)
+        try:
+            self._send(link, REQUEST, op, value, apart)
+        except LinkGone:
+            self.gone()
         while True:
             kind, op, answer = self._receive(link)
             if kind == RETURN:
@@ -69,22 +72,28 @@ class Peer:
         """Serve one request."""
         try:
             result = self.serve(op, value)
-        except LinkGone:
-            raise
         except BaseException as error:  # noqa: BLE001  every exception crosses
             self._raise_over(link, error)
             return
         try:
             self._send(link, RETURN, op, result, op == COMPARE)
         except CodecError as error:
-            self._send(link, RAISE, 0, CrossError(str(error)), False)
+            self._raise_over(link, CrossError(str(error)))
+        except RecursionError as error:
+            self._raise_over(link, error)
+        except LinkGone:
+            self.gone()
 
     def _raise_over(self, link: Link, error: BaseException) -> None:
         error = export.stripped(error)
         try:
             self._send(link, RAISE, 0, error, False)
+        except RecursionError as second:
+            self._send(link, RAISE, 0, RecursionError(str(second)), False)
         except CodecError as second:
             self._send(link, RAISE, 0, CrossError(f"{type(error).__name__}: {second}"), False)
+        except LinkGone:
+            self.gone()
 
     def _send(self, link: Link, kind: int, op: int, value: Any, apart: bool) -> None:
         space = link.space
@@ -115,9 +124,6 @@ class Peer:
             enc.value(value)
             out[0] = bytes((kind, op, flags))
             body = enc.finish()
-        except RecursionError:
-            self._undo(space)
-            raise CodecError("a value nested too deep") from None
         except BaseException:
             self._undo(space)
             raise
@@ -133,13 +139,23 @@ class Peer:
             space.forget(number)
 
     def _receive(self, link: Link) -> tuple[int, int, Any]:
-        try:
-            return self._read(link, link.receive())
-        except (CodecError, LinkBroken, RecursionError) as error:
-            self._undo(link.space)
-            return self.spoiled(link, error)
-        except LinkGone:
-            return self.gone()
+        while True:
+            try:
+                body = link.receive()
+            except LinkBroken as error:
+                return self.spoiled(link, error)
+            except LinkGone:
+                return self.gone()
+            try:
+                return self._read(link, body)
+            except CodecError as error:
+                self._undo(link.space)
+                return self.spoiled(link, error)
+            except RecursionError:
+                # The stack is full here; whoever called us so deep learns it, on whichever side that is.
+                if body[0] != REQUEST:
+                    raise
+                self._raise_over(link, RecursionError("maximum recursion depth exceeded across the two processes"))
 
     def _read(self, link: Link, body: bytes) -> tuple[int, int, Any]:
         if len(body) < 3:

@@ -80,8 +80,8 @@ TABLE: list[Row] = [
     ),
     (
         datetime.timezone,
-        lambda v: (v.utcoffset(None), v.tzname(None)),
-        lambda offset, name: datetime.UTC if (offset, name) == (datetime.timedelta(0), "UTC") else datetime.timezone(offset, _text(name)),
+        lambda v: v.__getinitargs__(),
+        lambda offset, *name: datetime.UTC if offset == datetime.timedelta(0) and not name else datetime.timezone(offset, *map(_text, name)),
     ),
     (ZoneInfo, lambda v: (v.key,), lambda key: ZoneInfo(_text(key))),
     (re.Pattern, lambda v: (v.pattern, v.flags), _pattern),

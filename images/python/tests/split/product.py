@@ -1,0 +1,236 @@
+"""What the tests of the split call: honest code of every kind, in a process of its own."""
+
+import asyncio
+import collections
+import dataclasses
+import enum
+import inspect
+import logging
+import os
+import sys
+import threading
+import time
+import warnings
+from decimal import Decimal
+class Money:
+    def __init__(self, a): self.a=a
+    def __eq__(self,o): return isinstance(o,Money) and o.a==self.a or o==self.a
+    def __hash__(self): return hash(self.a)
+    def add(self, o): return Money(self.a+o)
+    def __repr__(self): return f"Money({self.a})"
+    @property
+    def twice(self): return self.a*2
+    @classmethod
+    def make(cls,a): return cls(a)
+    def hook(self): return 1
+    def run(self): return self.hook()
+class Bad(ValueError):
+    def __init__(self, x): super().__init__(f"bad {x}"); self.x=x
+@dataclasses.dataclass
+class P:
+    x:int; y:int=2
+class Color(enum.Enum):
+    RED=1; BLUE=2
+    def nice(self): return self.name.title()
+NT=collections.namedtuple("NT","a b")
+def fail(x): raise Bad(x)
+def gen(n):
+    for i in range(n): yield i
+def apply(f,*a): return f(*a)
+def fill(l): l.append(3); return l
+class Any_:
+    def __eq__(self,o): return True
+def show(x): print("hello",x); warnings.warn("careful"); logging.getLogger("prod").warning("logged %s", x)
+def echo(x): return x
+class S(str):
+    def shout(self): return S(self.upper()+"!")
+class D(dict):
+    def total(self): return sum(self.values())
+def sig(f):
+    return str(inspect.signature(f)), f.__name__
+
+
+async def aadd(a,b):
+    await asyncio.sleep(0.001); return a+b
+async def afail(): 
+    await asyncio.sleep(0); raise Bad(1)
+async def agen(n):
+    for i in range(n):
+        await asyncio.sleep(0); yield i
+class Ctx:
+    async def __aenter__(self): await asyncio.sleep(0); return self
+    async def __aexit__(self,*a): self.left=True; return False
+    def __aiter__(self): self.n=0; return self
+    async def __anext__(self):
+        self.n+=1
+        if self.n>3: raise StopAsyncIteration
+        return self.n
+async def acall(cb,x): return await cb(x)
+def mktask(): return asyncio.ensure_future(aadd(5,6))
+async def forever(log):
+    try: await asyncio.sleep(100)
+    finally: log.append("cleaned")
+def now(): return time.time()
+def ask(): return input("? ")
+def exists(p): return os.path.exists(p)
+def readin(): return sys.stdin.read()
+if __name__=="__main__": print("main", sys.argv[1:])
+
+
+class Version:
+    """Equal to what it was made from."""
+
+    def __init__(self, text):
+        self.parts = tuple(int(part) for part in text.split("."))
+
+    def __eq__(self, other):
+        return self.parts == other.parts if isinstance(other, Version) else NotImplemented
+
+    def __lt__(self, other):
+        return self.parts < other.parts
+
+    def __hash__(self):
+        return hash(self.parts)
+
+
+class Liar:
+    def __eq__(self, other):
+        return 1
+
+    __hash__ = None
+
+
+class Chameleon:
+    """Equal to any number, as if it knew."""
+
+    def __eq__(self, other):
+        return isinstance(other, (int, float))
+
+    __hash__ = None
+
+
+class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, item):
+        self.items.append(item)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __iter__(self):
+        return iter(self.items)
+
+    def __contains__(self, item):
+        return item in self.items
+
+    def __getitem__(self, at):
+        return self.items[at]
+
+    def __enter__(self):
+        self.open = True
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.open = False
+        return kind is KeyError
+
+
+class Flags(enum.IntFlag):
+    R = 4
+    W = 2
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+def accumulate():
+    total = 0
+    while True:
+        got = yield total
+        if got is None:
+            return total
+        total += got
+
+
+def kept(box):
+    kept.box = box
+
+
+def add_to_kept(item):
+    kept.box.append(item)
+    return len(kept.box)
+
+
+def in_thread(function, *args):
+    out = []
+    worker = threading.Thread(target=lambda: out.append(function(*args)))
+    worker.start()
+    worker.join()
+    return out[0]
+
+
+def chain():
+    try:
+        raise KeyError("inner")
+    except KeyError as error:
+        raise ValueError("outer") from error
+
+
+def leave(code):
+    os._exit(code)
+
+
+def nest(depth):
+    out = []
+    for _ in range(depth):
+        out = [out]
+    return out
+
+
+def price(text):
+    return Decimal(text)
+
+
+def ask_raw(*request):
+    """What a hostile product does: speaks the protocol itself."""
+    import gc
+
+    peer = next(each for each in gc.get_objects() if type(each).__name__ == "Product")
+    return peer.request(*request)
+
+
+def send_raw(data):
+    import gc
+
+    peer = next(each for each in gc.get_objects() if type(each).__name__ == "Product")
+    os.write(peer._links[0].fileno(), data)
+
+
+def dataclass_of(x, y):
+    return P(x, y)
+
+
+def isa(value, kind):
+    return isinstance(value, kind)
+
+
+def read_attribute(value, name):
+    return getattr(value, name)
+
+
+def set_attribute(value, name, content):
+    setattr(value, name, content)
+
+
+def write_file(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def loop_forever():
+    while True:
+        pass
