@@ -30,11 +30,7 @@ from typing import Any
 _NEVER_LOADED = {"antigravity", "this", "idlelib", "test", "turtledemo", "turtle", "tkinter", "lib2to3", "__main__"}
 VALUES = object()  # "no plain part"
 
-_PURE = (
-    "abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter float format frozenset "
-    "hash hex id int isinstance issubclass iter len list map max memoryview min next object oct ord pow print range repr "
-    "reversed round set slice sorted str sum tuple zip"
-).split()
+_PURE = ["abs", "all", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "complex", "dict", "divmod", "enumerate", "filter", "float", "format", "frozenset", "hash", "hex", "id", "int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "memoryview", "min", "next", "object", "oct", "ord", "pow", "print", "range", "repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "zip"]
 
 _CLASSES: tuple[type, ...] = (
     collections.OrderedDict, collections.Counter, collections.defaultdict, collections.deque, collections.ChainMap,

@@ -12,6 +12,8 @@ import threading
 import time
 import warnings
 from decimal import Decimal
+
+
 class Money:
     def __init__(self, a): self.a=a
     def __eq__(self,o): return isinstance(o,Money) and o.a==self.a or o==self.a
@@ -52,7 +54,7 @@ def sig(f):
 
 async def aadd(a,b):
     await asyncio.sleep(0.001); return a+b
-async def afail(): 
+async def afail():
     await asyncio.sleep(0); raise Bad(1)
 async def agen(n):
     for i in range(n):

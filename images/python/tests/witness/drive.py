@@ -4,6 +4,9 @@ Usage: drive.py LIBRARY FOLDER, with the snippets as JSON on stdin: `[[name, pro
 imported in a process of its own: first the product module `lib`, then the sealed module `check`, which may use it.
 """
 
+
+# What a zygote has loaded before any product code.
+import ctypes  # noqa: E401, F401
 import dis
 import hashlib
 import hmac
@@ -16,9 +19,6 @@ import sys
 import time
 import traceback
 from pathlib import Path
-
-# What a zygote has loaded before any product code.
-import ctypes, csv, decimal, enum, functools, gc, inspect, logging, operator, random, re, threading, types, typing, unittest.mock, weakref  # noqa: E401, F401
 
 KEY = bytes(range(32))
 sys.dont_write_bytecode = True
