@@ -25,6 +25,11 @@ fn main() -> Outcome {
     library(&images, "pins", &out.join("libtribunal_pins.so"))?;
     library(&images, "witness", &out.join("tribunal_witness.so"))?;
     harness(&images.join("python/harness"), &out.join("harness"))?;
+    // The cases of `selftest`: a new one is in with the next build.
+    println!(
+        "cargo::rerun-if-changed={}",
+        here.join("../tests/cases").display()
+    );
     for file in ["assemble.py", "requirements.txt"] {
         println!(
             "cargo::rerun-if-changed={}",

@@ -63,6 +63,9 @@ pub(crate) enum Command {
     CheckConfig(Overrides),
     /// Look at everything that scoring needs: each line ok, or what to do
     Doctor,
+    /// Try known ways of gaming a grader on this machine: what a plain gate says, what this server says; exit 1 if one
+    /// is bypassed. `--data` lends its images
+    Selftest(Selftest),
 }
 
 #[derive(Args)]
@@ -82,6 +85,16 @@ pub(crate) struct Overrides {
     /// What is logged on stderr: `info`, `debug`, `info,tribunal_server=trace`.
     #[arg(long, env = "TRIBUNAL_LOG", value_name = "FILTER")]
     pub(crate) log: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Selftest {
+    /// Only cases whose names fit: `39*`, `*bomb`. May be given more than once.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) only: Vec<String>,
+    /// For one case, at each of both judges: `90s`, `5m`.
+    #[arg(long, default_value = "5m", value_parser = age, value_name = "DURATION")]
+    pub(crate) deadline: Duration,
 }
 
 #[derive(Subcommand)]

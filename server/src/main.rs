@@ -3,14 +3,16 @@
 mod cli;
 
 use clap::Parser as _;
-use cli::{Cli, Command, Image, Key, KeyForm, Overrides, Repo, RoleName, Token};
+use cli::{Cli, Command, Image, Key, KeyForm, Overrides, Repo, RoleName, Selftest, Token};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 use tribunal_core::request::Role;
-use tribunal_server::admin::{self, AdminError, Answer, Data, Exit, KeyFormat, Text};
+use tribunal_server::admin::{
+    self, AdminError, Answer, Data, Exit, KeyFormat, SelftestOptions, SelftestWatch, Text,
+};
 use tribunal_server::config::{self, Config};
 use tribunal_server::image::{BaseCache, BuildOptions, Step};
 use tribunal_server::serve::{self, Watchers};
@@ -72,7 +74,8 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
         | Command::Key(_)
         | Command::Gc { .. }
         | Command::Backup { .. }
-        | Command::Doctor => Overrides {
+        | Command::Doctor
+        | Command::Selftest(_) => Overrides {
             listen: None,
             workers: None,
             log: None,
@@ -89,6 +92,11 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
             json,
         }));
     }
+    if let Command::Selftest(asked) = &cli.command {
+        return runtime()?
+            .block_on(run_selftest(cli.data.as_deref(), &config, asked))
+            .map(Some);
+    }
     let path = cli.data.ok_or_else(|| {
         AdminError::Usage("no data directory; give --data DIR or TRIBUNAL_DATA".to_owned())
     })?;
@@ -96,14 +104,41 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
         return admin::init(&path).map(Some);
     }
     let data = Data::open(&path)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    runtime()?.block_on(command(cli.command, &data, &config))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, AdminError> {
+    tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|source| AdminError::File {
             what: "start the runtime".to_owned(),
             source,
-        })?;
-    runtime.block_on(command(cli.command, &data, &config))
+        })
+}
+
+/// A signal ends it, and what it made in the engine with it.
+async fn run_selftest(
+    data: Option<&Path>,
+    config: &Config,
+    asked: &Selftest,
+) -> Result<Answer, AdminError> {
+    let options = SelftestOptions {
+        only: asked.only.clone(),
+        deadline: asked.deadline,
+    };
+    let watch = SelftestWatch {
+        image: &step,
+        case: &|done, total, row| {
+            let (name, state, took) = (&row.case.name, row.state, row.took.as_secs_f32());
+            let _ = writeln!(io::stderr(), "{done}/{total} {name}: {state}, {took:.1} s");
+        },
+    };
+    let (leave, hurry) = (CancellationToken::new(), CancellationToken::new());
+    let signals = tokio::spawn(signals(leave.clone(), hurry));
+    let answer = admin::selftest(data, config, &options, &watch, leave).await;
+    signals.abort();
+    answer
 }
 
 async fn command(
@@ -159,8 +194,8 @@ async fn command(
         Command::Gc { older_than } => admin::gc(data, settings, engine, older_than).await,
         Command::Backup { file } => admin::backup(data, &file),
         Command::Doctor => admin::doctor(data, config, engine, settings).await,
-        // Both were answered without a data directory.
-        Command::Init | Command::CheckConfig(_) => return Ok(None),
+        // All of these were answered without a data directory.
+        Command::Init | Command::CheckConfig(_) | Command::Selftest(_) => return Ok(None),
     };
     answer.map(Some)
 }

@@ -108,17 +108,7 @@ pub async fn serve(
     };
     tracing::info!(image = %image.digest, %key, instance = config.name, "ready");
 
-    let rooms = Rooms {
-        repository: Arc::clone(&repository) as Arc<dyn Repository>,
-        sandbox: Arc::new(sandbox.clone()),
-        signer: Arc::new(keys),
-        store: Arc::clone(&store),
-        data: data.path().to_owned(),
-        scorer: ScorerName {
-            id: config.name.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        },
-    };
+    let rooms = rooms(data, config, &store, &repository, &sandbox);
     let queue = Queue::start(
         Arc::clone(&store),
         Arc::new(PipelineScorer::new(rooms.clone())),
@@ -190,6 +180,27 @@ fn tls(config: &Config) -> Result<Option<Tls>, AdminError> {
         key: read(&files.key)?.into(),
         client_ca: files.client_ca.as_deref().map(read).transpose()?,
     }))
+}
+
+/// What a score of this data directory walks through.
+pub(crate) fn rooms(
+    data: &Data,
+    config: &Config,
+    store: &Arc<dyn Store>,
+    repository: &Arc<GitRepository>,
+    sandbox: &DockerSandbox,
+) -> Rooms {
+    Rooms {
+        repository: Arc::clone(repository) as Arc<dyn Repository>,
+        sandbox: Arc::new(sandbox.clone()),
+        signer: Arc::new(data.keys()),
+        store: Arc::clone(store),
+        data: data.path().to_owned(),
+        scorer: ScorerName {
+            id: config.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+    }
 }
 
 /// The rooms of this data directory in the engine.

@@ -63,6 +63,10 @@ impl Answer {
 }
 
 impl Table {
+    pub(super) const fn new(heading: Vec<&'static str>, rows: Vec<Vec<String>>) -> Self {
+        Self { heading, rows }
+    }
+
     /// Columns under their heading, for a terminal.
     #[must_use]
     pub fn aligned(&self) -> String {

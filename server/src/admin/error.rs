@@ -125,7 +125,9 @@ impl Exit {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Failed => "something broke, or `doctor` found something that is not in order",
+            Self::Failed => {
+                "something broke, or `doctor` or `selftest` found something that is not in order"
+            }
             Self::Usage => "usage or configuration",
             Self::Missing => {
                 "what was named is not there (a data directory, repository, token, key)"
