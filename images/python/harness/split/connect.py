@@ -13,14 +13,13 @@ from asyncio import _get_running_loop as _running
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import asks, mirror
+from . import asks, mirror, twins
 from .codec import CodecError
 from .effects import State, happen
 from .guard import Guard
 from .link import Link
 from .peer import Peer
 from .stdlib import resolve
-from .twins import Coin, twin
 
 REVERSE = 2
 _WITH_A_LOOP = (asks.CALL, asks.METHOD)
@@ -44,8 +43,8 @@ class Connection(Peer):
         self.tamper = tamper
         self._gone = gone
         self._guard = Guard(self, sealed, tamper)
-        self._coin = Coin(secret)
-        self._state = State()
+        self._coin = twins.Coin(secret)
+        self._state = State(guarded=True)
         self._levels: list[tuple[str | None, int]] = []
         self._reset = False
         self._deferred: list[BaseException] = []
@@ -134,27 +133,43 @@ class Connection(Peer):
         """The class's own method, run in the product. Its answer must be a bool, and it must know a difference."""
         if function is not None and "_t_local" in type(left).__dict__:
             return self.request(asks.CALL, (function, (left, right), ()), True)
-        equality = name in ("__eq__", "__ne__")
-        first = equality and self._coin.flip()
+        first = self._coin.flip()
         claimed = self._claims(name, left, right) if first else False
         answer = self.request(asks.COMPARE, (name, left, right), True)
         if answer is not True and answer is not False and answer is not NotImplemented:
             if not _is_array(answer):
                 self.tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
             return answer
-        if equality and answer is (name == "__eq__"):
+        if answer is (name != "__ne__"):
             if not first:
                 claimed = self._claims(name, left, right)
             if claimed:
-                self.tamper("universal-equality", f"{type(left).__qualname__} and {type(right).__name__}")
+                self.tamper("universal-equality", f"{type(left).__qualname__}.{name} of a {type(right).__name__}")
         return answer
 
-    def _claims(self, name: str, left: Any, right: Any) -> bool:
-        """Whether it claims the same of something else than `right`, made here and now."""
-        other = twin(self._coin, right)
+    def contains(self, holder: Any, item: Any) -> Any:
+        """`in`: a container that holds what was made here and now holds everything."""
+        first = self._coin.flip()
+        claimed = self._holds_all(holder) if first else False
+        answer = self.request(asks.SPECIAL, ("__contains__", (holder, item)))
+        if answer is True and (claimed or (not first and self._holds_all(holder))):
+            self.tamper("universal-equality", f"{type(holder).__qualname__}.__contains__")
+        return answer
+
+    def _holds_all(self, holder: Any) -> bool:
         try:
-            return self.request(asks.COMPARE, (name, left, other), True) is (name == "__eq__")
-        except Exception:  # noqa: BLE001  an equality that cannot compare these two claims nothing
+            return self.request(asks.SPECIAL, ("__contains__", (holder, twins.Fresh())), True) is True
+        except Exception:  # noqa: BLE001  it cannot hold such a thing
+            return False
+
+    def _claims(self, name: str, left: Any, right: Any) -> bool:
+        """Whether it claims the same of something else than `right`: a twin, or the end of the order."""
+        other = twins.twin(self._coin, right) if name in ("__eq__", "__ne__") else twins.extreme(name, right)
+        if other is None:
+            return False
+        try:
+            return self.request(asks.COMPARE, (name, left, other), True) is (name != "__ne__")
+        except Exception:  # noqa: BLE001  a comparison that cannot be made claims nothing
             return False
 
     # -- between cases --------------------------------------------------------------------------------------------

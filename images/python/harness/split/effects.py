@@ -23,7 +23,9 @@ _HIDDEN = ("PYTEST_", "TRIBUNAL_", "LD_", "HYPOTHESIS_")
 class State:
     """Directory, environment and arguments as the other end has them; only what changed is sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, guarded: bool = False) -> None:
+        """`guarded`: the other end is not trusted, and what steers an interpreter is not taken from it."""
+        self._guarded = guarded
         self._chdir, self._getcwd = os.chdir, os.getcwd
         self._directory = self._getcwd()
         self._environment = dict(os.environ)
@@ -69,7 +71,8 @@ class State:
                 self._directory = directory
         if type(environment) is dict:
             for key, value in environment.items():
-                self._set(key, value)
+                if not (self._guarded and type(key) is str and key.startswith("PYTHON")):
+                    self._set(key, value)
             self._environment = dict(os.environ)
         if type(arguments) is list and all(type(text) is str for text in arguments):
             sys.argv[:] = arguments

@@ -31,6 +31,10 @@ _NEVER = frozenset(
      "__builtins__", "__loader__", "__spec__", "__file__", "__path__", "__annotations__", "__static_attributes__", "__init__",
      "__new__", "__post_init__", "__del__", "__set_name__", "__getattr__", "__setattr__", "__delattr__")
 )  # fmt: skip
+_NOT_SERVED = frozenset(
+    ("__call__", "__instancecheck__", "__subclasscheck__", "__get__", "__set__", "__delete__", "__set_name__", "__dir__",
+     "__sizeof__", "__copy__", "__deepcopy__")
+)  # fmt: skip
 _INSIDES = (
     types.FrameType, types.CodeType, types.TracebackType, types.ModuleType, types.CellType, types.MethodDescriptorType,
 )  # fmt: skip
@@ -107,7 +111,7 @@ class Guard:
     def _call(self, value: Any) -> Any:
         function, args, kwargs = self._three(value)
         self._checked(function)
-        if isinstance(function, type) and not self._is_open(function) and not issubclass(function, BaseException):
+        if isinstance(function, type) and not self.of_sealed(function) and not issubclass(function, BaseException):
             self._refuse(f"a call of the class {function.__qualname__}", TypeError)
         return function(*args, **kwargs)
 
@@ -193,9 +197,10 @@ class Guard:
     def _setattr(self, value: Any) -> None:
         target, name, content = self._named(value, 3)
         kind = type(target)
-        mock = kind.__module__ == "unittest.mock" and (name in _MOCK_OWN or name.startswith("assert"))
+        method = kind.__module__ == "unittest.mock" and (name in _MOCK_OWN or name.startswith("assert"))
+        method = method or any(callable(vars(part).get(name)) for part in kind.__mro__)
         allowed = self.of_sealed(kind) or isinstance(target, types.SimpleNamespace) or kind.__module__ == "unittest.mock"
-        if name.startswith("_") or isinstance(target, (type, BaseException)) or mock or not allowed:
+        if name.startswith("_") or isinstance(target, (type, BaseException)) or method or not allowed:
             self._refuse(f"setting {name} of a {kind.__name__}", AttributeError)
         setattr(target, name, content)
 
@@ -209,7 +214,7 @@ class Guard:
         if type(value) is not tuple or len(value) != 2 or type(value[0]) is not str or type(value[1]) is not tuple or not value[1]:
             raise CodecError("a special method has a name and arguments")
         name, args = value
-        if name not in SPECIALS or name in ("__instancecheck__", "__subclasscheck__"):
+        if name not in SPECIALS or name in _NOT_SERVED:
             self._refuse(f"{name[:40]} of a {type(args[0]).__name__}", TypeError)
         self._checked(args[0])
         return special(name, args)

@@ -24,11 +24,18 @@ _PASSING = (__name__.rpartition(".")[0], "_pytest.monkeypatch", "_pytest.outcome
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, product: Connection, sealed: Callable[[Any], bool], roots: tuple[str, ...], runner: tuple[str, ...]) -> None:
+    """Answers for the product. What a top-level name means is read from the src roots here; the product is not asked."""
+
+    def __init__(
+        self, product: Connection, sealed: Callable[[Any], bool], roots: tuple[str, ...], runner: tuple[str, ...],
+        own_names: frozenset[str] | None,
+    ) -> None:  # fmt: skip
         self._product = product
         self._sealed = sealed
         self._roots = roots
         self._runner = runner
+        self._own_names = own_names
+        self._search = [entry for entry in sys.path if self._of_src(entry) or self._holds_src(entry)]
         self._known: dict[tuple[str, int], Any] = {}
         self.kept: dict[str, Any] = {}  # proxies whose names the runner has taken
 
@@ -55,14 +62,37 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
     def found(self, fullname: str) -> Any:
-        """What the name is in the product, if it resolves under a src root there."""
-        paths = tuple(p for p in sys.path if isinstance(p, str) and self._of_src(p))
-        key = fullname, len(paths)
+        """What the name is in the product, if it resolves under a src root there: kind, origin, places."""
+        added = tuple(p for p in sys.path if isinstance(p, str) and self._of_src(p))
+        key = fullname, len(added)
         if key not in self._known:
-            told = self._product.find(fullname, paths)
-            mine = type(told) is tuple and len(told) == 3 and ("." in fullname or self._of_src(str(told[1])) or any(self._of_src(str(p)) for p in told[2]))
-            self._known[key] = told if mine else None
+            self._known[key] = self._asked(fullname, added) if "." in fullname else self._read(fullname, added)
         return self._known[key]
+
+    def _asked(self, fullname: str, added: tuple[str, ...]) -> Any:
+        """Below a package of the product's, the product says what there is."""
+        told = self._product.find(fullname, added)
+        return told if type(told) is tuple and len(told) == 3 and type(told[2]) is tuple else None
+
+    def _read(self, name: str, added: tuple[str, ...]) -> Any:
+        spec = importlib.machinery.PathFinder.find_spec(name, [*self._search, *added])
+        if spec is None:
+            return None
+        places = [str(place) for place in spec.submodule_search_locations or ()]
+        if not any(self._of_src(place) for place in [str(spec.origin), *places]):
+            return None
+        if self._own_names is not None and name not in self._own_names and self._elsewhere(name):
+            return None  # a patch does not take a name that means a dependency or the runner to the tests
+        if added:
+            self._product.find(name, added)  # it must search there as well
+        return ("package" if spec.submodule_search_locations is not None else "module"), spec.origin, tuple(places)
+
+    def _elsewhere(self, name: str) -> bool:
+        others = [p for p in sys.path if isinstance(p, str) and p not in self._search and not self._of_src(p)]
+        return importlib.machinery.PathFinder.find_spec(name, others) is not None
+
+    def _holds_src(self, entry: str) -> bool:
+        return isinstance(entry, str) and any(root.startswith(entry.rstrip("/") + "/") for root in self._roots)
 
     def _of_src(self, path: str) -> bool:
         return any(path == root or path.startswith(root + "/") for root in self._roots)
@@ -98,8 +128,10 @@ class Loader(importlib.abc.Loader):
         self._loaded: Any = None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        module: types.ModuleType = self._product.load(spec.name)
-        return module
+        module: Any = self._product.load(spec.name)
+        if not isinstance(module, mirror.RemoteModule) and not isinstance(type(module), mirror.MirrorMeta):
+            raise ImportError(f"{spec.name} is no module", name=spec.name)
+        return module  # type: ignore[no-any-return]
 
     def exec_module(self, module: types.ModuleType) -> None:
         if self._loaded is module:
@@ -109,9 +141,14 @@ class Loader(importlib.abc.Loader):
 
 def install(
     product: Connection, sealed: Callable[[Any], bool], roots: list[str], runner: list[str],
+    own_names: frozenset[str] | None = None,
 ) -> Finder:  # fmt: skip
-    """`roots` are the import roots of src, `runner` the places whose own imports get the runner's copies."""
-    finder = Finder(product, sealed, tuple(roots), tuple(runner))
+    """Called with the import path as the policy has it.
+
+    `roots` are the src roots, `runner` the places whose own imports get the runner's copies, `own_names` the top-level
+    names that base's src has: another name is the product's only where nothing else has it.
+    """
+    finder = Finder(product, sealed, tuple(roots), tuple(runner), own_names)
     sys.path[:] = [entry for entry in sys.path if not finder._of_src(entry)]
     at = next((n for n, each in enumerate(sys.meta_path) if each is importlib.machinery.PathFinder), len(sys.meta_path))
     sys.meta_path.insert(at, finder)

@@ -376,6 +376,8 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
     }  # fmt: skip
     functions = facts["functions"]
     for name, function in functions.items():
+        if type(name) is not str or name.startswith(("_t_", "_abc")):
+            continue
         if name in ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__del__", "__new__", "__init_subclass__"):
             continue
         if name.startswith("__") and name.endswith("__") and name not in SPECIALS and name not in ("__init__", "__post_init__"):
@@ -386,6 +388,8 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
             body[name] = _iterator
         elif name == "__await__":
             body[name] = _awaited
+        elif name == "__contains__":
+            body[name] = _contains
         elif name not in ("__copy__", "__deepcopy__"):
             body[name] = function
     for name in facts["specials"]:
@@ -539,6 +543,8 @@ def _enumeration(peer: Peer, number: int, facts: Any) -> Any:
 
         space["__new__"] = new
     for name, value in members:
+        if type(name) is not str or name.startswith("_") or name == "mro":
+            raise CodecError("a member without a proper name")
         space[name] = value
     made: Any = metaclass(facts["name"], kinds, space)
     made.__module__, made.__qualname__, made.__doc__ = str(facts["module"]), str(facts["qualname"]), facts["doc"]
@@ -675,6 +681,8 @@ def _special(name: str) -> Any:
         return _comparison(name, None)
     if name == "__await__":
         return _awaited
+    if name == "__contains__":
+        return _contains
 
     def forward(self: Any, *args: Any) -> Any:
         return type(self)._t_peer.request(asks.SPECIAL, (name, (self, *args)))
@@ -703,6 +711,10 @@ def _comparison(name: str, function: Any) -> Any:
 
     compare.__name__ = name
     return compare
+
+
+def _contains(self: Any, item: Any) -> Any:
+    return type(self)._t_peer.contains(self, item)
 
 
 def _awaited(self: Any) -> Any:

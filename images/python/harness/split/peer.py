@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any
 
 from . import export, mirror
-from .asks import CHUNK, COMPARE, ITER, STEP
+from .asks import CHUNK, COMPARE, ITER, SPECIAL, STEP
 from .codec import CodecError, Decoder, Encoder
 from .link import Link, LinkBroken, LinkGone
 from .loops import Loops
@@ -307,6 +307,9 @@ class Peer:
 
     def compare(self, name: str, function: Any, left: Any, right: Any) -> Any:
         raise NotImplementedError
+
+    def contains(self, holder: Any, item: Any) -> Any:
+        return self.request(SPECIAL, ("__contains__", (holder, item)))
 
     def iterate(self, value: Any) -> Any:
         """An iterator over an object of the other end's; what is only a container comes in pieces."""

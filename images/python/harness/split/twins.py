@@ -9,6 +9,7 @@ import datetime
 import hashlib
 import os
 from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -39,39 +40,70 @@ class Fresh:
 
 
 def twin(coin: Coin, value: Any) -> Any:
-    """Another value of the same type."""
+    """Another value of the same type, far enough from it that no tolerance excuses taking it for the same."""
     kind = type(value)
-    near = coin.flip()
-    step = 1 + coin.byte() % 7 if near else 1000 + coin.byte() * 7919
-    if kind is bool:
+    step = (1 + coin.byte()) * 10 ** (3 + coin.byte() % 12)
+    make = _MAKERS.get(kind)
+    if make is None:
         return Fresh()
-    if kind in (int, float, Decimal, Fraction, complex):
-        return value + step if value == value else Fresh()
-    if kind is str:
-        mark = "qzxjk~"[coin.byte() % 6]
-        return value + mark if near or not value else mark + str(step)
-    if kind is bytes:
-        return value + bytes([coin.byte()])
-    if kind is datetime.timedelta:
-        return value + datetime.timedelta(seconds=step) if value.days < 10**8 else value - datetime.timedelta(seconds=step)
-    if kind is datetime.date or kind is datetime.datetime:
-        return value.replace(year=value.year + 1 if value.year < 9000 else value.year - 1, day=min(value.day, 28))
-    if kind is list or kind is tuple:
-        return _sequence(coin, value)
-    if kind in (dict, OrderedDict, Counter, defaultdict):
-        return {**value, f"~{step}": step} if near or not value else {f"~{step}": step}
-    if kind in (set, frozenset):
-        return kind([*value, f"~{step}"])
-    if kind is deque:
-        return deque([*value, step])
-    return Fresh()
+    try:
+        return make(coin, value, step)
+    except (OverflowError, ValueError, ArithmeticError):
+        return Fresh()
 
 
-def _sequence(coin: Coin, value: Any) -> Any:
+def _number(coin: Coin, value: Any, step: int) -> Any:
+    other = value + step
+    return other if other != value else -step  # infinities and what is not a number
+
+
+def _text(coin: Coin, value: str, step: int) -> str:
+    return "qzxjk~"[coin.byte() % 6] + str(step)
+
+
+def _moment(coin: Coin, value: Any, step: int) -> Any:
+    return value.replace(year=value.year + 1 if value.year < 9000 else value.year - 1, day=min(value.day, 28))
+
+
+def _table(coin: Coin, value: Any, step: int) -> Any:
+    return {f"~{step}": step} if coin.flip() else {**value, f"~{step}": step}
+
+
+_MAKERS: dict[type, Callable[[Coin, Any, int], Any]] = {
+    int: _number, float: _number, complex: _number, Decimal: _number, Fraction: _number, str: _text,
+    bytes: lambda coin, value, step: value + str(step).encode(),
+    datetime.timedelta: lambda coin, value, step: value + datetime.timedelta(days=1 + step % 10_000),
+    datetime.date: _moment, datetime.datetime: _moment, dict: _table, OrderedDict: _table, Counter: _table,
+    defaultdict: _table, set: lambda coin, value, step: {*value, f"~{step}"},
+    frozenset: lambda coin, value, step: frozenset((*value, f"~{step}")),
+    deque: lambda coin, value, step: deque([*value, step]),
+    list: lambda coin, value, step: _sequence(coin, value), tuple: lambda coin, value, step: tuple(_sequence(coin, value)),
+}  # fmt: skip
+
+_HIGH = 10**60
+_ENDS: dict[type, tuple[Any, Any]] = {
+    int: (-_HIGH, _HIGH), float: (float("-inf"), float("inf")), Decimal: (Decimal("-Infinity"), Decimal("Infinity")),
+    Fraction: (Fraction(-_HIGH), Fraction(_HIGH)), str: ("", "\U0010ffff" * 4), bytes: (b"", b"\xff" * 64),
+    datetime.timedelta: (datetime.timedelta.min, datetime.timedelta.max),
+    datetime.date: (datetime.date.min, datetime.date.max),
+}  # fmt: skip
+
+
+def extreme(name: str, value: Any) -> Any:
+    """What nothing is below, or above; None where the order of such values has no end that is known here."""
+    ends = _ENDS.get(type(value))
+    if ends is None:
+        return None
+    low = name in ("__lt__", "__le__")
+    end = ends[0] if low else ends[1]
+    return None if end == value else end
+
+
+def _sequence(coin: Coin, value: Any) -> list[Any]:
     items = list(value)
     if items and coin.flip():
         at = coin.byte() % len(items)
         items[at] = twin(coin, items[at])
     else:
         items.append(coin.byte())
-    return tuple(items) if type(value) is tuple else items
+    return items
