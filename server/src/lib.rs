@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod clock;
 pub mod config;
+pub mod draws;
 pub mod image;
 pub mod overlay;
 pub mod pipeline;

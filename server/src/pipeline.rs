@@ -8,6 +8,7 @@ mod base;
 mod cases;
 mod deliver;
 mod evidence;
+mod held_out;
 mod mutants;
 mod scorer;
 
@@ -16,6 +17,7 @@ pub use cases::{SealedCase, SealedCases, cases};
 pub use scorer::PipelineScorer;
 
 use crate::clock;
+use crate::draws::Draws;
 use crate::overlay;
 use crate::repository::diff::DiffLimits;
 use crate::repository::resolve::resolve;
@@ -49,6 +51,8 @@ pub struct Rooms {
     pub signer: Arc<dyn SigningKey>,
     /// What outlives the process.
     pub store: Arc<dyn Store>,
+    /// What draws held-out pins.
+    pub draws: Arc<Draws>,
     /// The data folder, where images are on record.
     pub data: PathBuf,
     /// What statements call this server.
@@ -196,7 +200,9 @@ pub async fn score(
             let evidence = run.gather(&ground, admitted.freshness, gate).await?;
             let judged = judge::judge(&plan, &evidence.of(&ground), gate)
                 .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
+            let failures = run.count(judged.held_out_failures().to_vec()).await?;
             timings.property_ms = millis(evidence.property.took);
+            timings.held_out_ms = millis(evidence.held_out.took);
             timings.lease_side_ms = millis(evidence.lease_side.took);
             timings.total_ms = millis(admitted.at.elapsed());
             let ran = deliver::Ran {
@@ -204,6 +210,7 @@ pub async fn score(
                 evidence: &evidence,
                 overlay: overlay.digest(),
                 files: plan.files(),
+                failures,
             };
             deliver::publish(
                 rooms,

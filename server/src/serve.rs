@@ -108,7 +108,7 @@ pub async fn serve(
     };
     tracing::info!(image = %image.digest, %key, instance = config.name, "ready");
 
-    let rooms = rooms(data, config, &store, &repository, &sandbox);
+    let rooms = rooms(data, config, &store, &repository, &sandbox)?;
     let queue = Queue::start(
         Arc::clone(&store),
         Arc::new(PipelineScorer::new(rooms.clone())),
@@ -189,18 +189,19 @@ pub(crate) fn rooms(
     store: &Arc<dyn Store>,
     repository: &Arc<GitRepository>,
     sandbox: &DockerSandbox,
-) -> Rooms {
-    Rooms {
+) -> Result<Rooms, AdminError> {
+    Ok(Rooms {
         repository: Arc::clone(repository) as Arc<dyn Repository>,
         sandbox: Arc::new(sandbox.clone()),
         signer: Arc::new(data.keys()),
         store: Arc::clone(store),
+        draws: Arc::new(data.draws()?),
         data: data.path().to_owned(),
         scorer: ScorerName {
             id: config.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
-    }
+    })
 }
 
 /// The rooms of this data directory in the engine.

@@ -191,7 +191,7 @@ fn predicate() -> Value {
             "oracle": digest, "policy": digest, "pins": digest, "overlay": digest,
             "image": "image", "runner": "runner", "ledger": null,
         },
-        "attempts": {"planned": 7, "seen": 7, "heldOut": 0},
+        "attempts": {"planned": 7, "seen": 7, "heldOutPlanned": 0, "heldOut": 0, "heldOutFailures": []},
         "isolation": {},
         "reports": {"operator": digest, "full": digest, "agent": digest},
         "gateTime": UnixTime(now - 3600).rfc3339(),

@@ -135,6 +135,19 @@ id_type!(
     |t| !t.is_empty() && !t.contains('\0') && t.split('/').all(|part| !matches!(part, "" | "." | ".."))
 );
 
+impl NodeId {
+    /// The part of the name that no parameter can choose: what stands before the first bracket.
+    #[must_use]
+    pub fn without_parameters(&self) -> Self {
+        let function = self.0.split('[').next().unwrap_or_default();
+        if function.is_empty() {
+            Self("[…]".to_owned())
+        } else {
+            Self(function.to_owned())
+        }
+    }
+}
+
 impl RepoPath {
     /// A path that this crate itself spells; a test parses each of them.
     pub(crate) fn literal(text: &'static str) -> Self {

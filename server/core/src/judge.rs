@@ -4,6 +4,7 @@ use crate::id::{NodeId, RepoPath, UnixTime};
 use crate::lease::{Functions, LeaseFile, ShortDigest};
 use crate::outcome::AttemptFacts;
 use crate::plan::{Decided, RunPlan};
+use crate::policy::Runs;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -11,6 +12,7 @@ mod alive;
 mod bench;
 mod docket;
 mod expected;
+mod held_out;
 mod judged;
 mod modes;
 mod observed;
@@ -19,6 +21,7 @@ mod silences;
 mod src_score;
 
 pub use alive::{Heed, Liveness, Mutants, NullProduct, PlantedChange, green, heed};
+pub use held_out::{HeldOutEvidence, HeldOutWants};
 pub use judged::{
     About, CaseSummary, Confidence, FailureText, Ground, Judged, LeaseSummary, OnBase, Origin,
     Owed, Verdict,
@@ -95,6 +98,8 @@ pub struct Evidence<'a> {
     pub base_run: &'a [AttemptFacts],
     /// Attempts of the property lane.
     pub property: &'a [AttemptFacts],
+    /// What was seen under held-out pins; nothing where [`deserves_held_out`] says so.
+    pub held_out: HeldOutEvidence<'a>,
     /// Attempts of the lease side run; empty where [`side_run`] asked for none.
     pub lease_side: &'a [AttemptFacts],
     /// Digests of the functions of the files that [`side_run`] named.
@@ -116,6 +121,16 @@ pub enum Incomplete {
         /// How many there should be.
         planned: usize,
     },
+    /// Held-out draws, or base's own run under one of them.
+    #[error(
+        "{seen} held-out draws of {planned} were made, or base was not run under one that failed"
+    )]
+    HeldOut {
+        /// How many there are.
+        seen: usize,
+        /// How many there should be.
+        planned: u32,
+    },
     /// A leased case was not run unsilenced.
     #[error("leased case {0} was not run unsilenced")]
     NoSideRun(NodeId),
@@ -132,26 +147,75 @@ pub fn side_run(
     let Ok(leases) = LeaseFile::parse(plan.leases()) else {
         return SideRun::default();
     };
-    let functions = Functions {
-        digests: &[],
-        tag: "",
-    };
-    let evidence = Evidence {
-        base,
-        base_run: &[],
-        property,
-        lease_side: &[],
-        functions,
-        // Neither has a say in which silences are leased.
-        need_shared: &NeedShared::new(),
-        liveness: Liveness {
-            null: NullProduct::Untold,
-            mutants: None,
-        },
-    };
+    // Which files need to run shared has no say in which silences are leased, nor in what is red.
+    let need_shared = NeedShared::new();
+    let evidence = Evidence::before(base, &[], property, &need_shared);
     let observed: Vec<Observed<'_>> = property.iter().map(Observed::of).collect();
     let entries = docket::entries(plan.files(), &leases, &evidence, &observed, &[]);
     silences::side_run(&entries, gate)
+}
+
+impl<'a> Evidence<'a> {
+    /// What is known once the property lane is over, and nothing else yet.
+    fn before(
+        base: &'a AttemptFacts,
+        base_run: &'a [AttemptFacts],
+        property: &'a [AttemptFacts],
+        need_shared: &'a NeedShared,
+    ) -> Self {
+        Self {
+            base,
+            base_run,
+            property,
+            held_out: HeldOutEvidence::default(),
+            lease_side: &[],
+            functions: Functions {
+                digests: &[],
+                tag: "",
+            },
+            need_shared,
+            liveness: Liveness {
+                null: NullProduct::Untold,
+                mutants: None,
+            },
+        }
+    }
+}
+
+/// Whether held-out attempts could change anything: only where these N hold nothing against the patch in `src_score`. A
+/// score that is red already must not pay for more, nor learn from them.
+#[must_use]
+pub fn deserves_held_out(
+    files: &[RepoPath],
+    leases: Option<&[u8]>,
+    reruns: u32,
+    base: &AttemptFacts,
+    property: &[AttemptFacts],
+) -> bool {
+    let leases = LeaseFile::parse(leases).unwrap_or_default();
+    let need_shared = NeedShared::new();
+    let evidence = Evidence::before(base, &[], property, &need_shared);
+    let observed: Vec<Observed<'_>> = property.iter().map(Observed::of).collect();
+    let entries = docket::entries(files, &leases, &evidence, &observed, &[]);
+    property.len() >= reruns as usize && src_score::grounds(&entries, &observed).is_empty()
+}
+
+/// What is still to be run of held-out attempts, with all that was seen so far.
+#[must_use]
+pub fn held_out_wants(plan: &RunPlan, evidence: &Evidence<'_>) -> HeldOutWants {
+    let leases = LeaseFile::parse(plan.leases()).unwrap_or_default();
+    let property: Vec<Observed<'_>> = evidence.property.iter().map(Observed::of).collect();
+    let base_run: Vec<Observed<'_>> = evidence.base_run.iter().map(Observed::of).collect();
+    let entries = docket::entries(plan.files(), &leases, evidence, &property, &base_run);
+    let runs = &plan.patch().policy().runs;
+    held_out::hear(
+        plan.files(),
+        runs,
+        evidence.base,
+        &entries,
+        &evidence.held_out,
+    )
+    .wants
 }
 
 /// Judge a patch that was run.
@@ -169,6 +233,7 @@ pub fn judge(
         leases: plan.leases(),
         lease_path: policy.paths.leases.as_str(),
         reruns: policy.runs.reruns as usize,
+        runs: &policy.runs,
         short: ShortDigest::of(policy),
         oracle: plan.oracle_findings().iter().map(Ground::from).collect(),
         warnings: plan.warnings().iter().map(Ground::from).collect(),
@@ -190,6 +255,7 @@ struct Terms<'a> {
     leases: Option<&'a [u8]>,
     lease_path: &'a str,
     reruns: usize,
+    runs: &'a Runs,
     short: ShortDigest,
     oracle: Vec<Ground>,
     warnings: Vec<Ground>,

@@ -3,7 +3,7 @@
 //! Mixed cases are failures that say so. Any character of a case id or message comes out as well-formed XML 1.0; the file is
 //! bounded, passes are left out first.
 
-use crate::judge::{CaseSummary, Judged};
+use crate::judge::{CaseSummary, FailureText, Judged, Origin};
 use crate::outcome::{Class, Outcome};
 use crate::policy::FeedbackLevel;
 use crate::reason::Reason;
@@ -25,7 +25,8 @@ pub fn render(judged: &Judged, audience: Audience) -> String {
         FeedbackLevel::Names | FeedbackLevel::Full => judged
             .cases()
             .iter()
-            .map(|case| element(case, level))
+            .filter(|case| level == FeedbackLevel::Full || case.origin != Origin::Foreign)
+            .map(|case| element(case, audience))
             .collect(),
     };
     let kept = fitting(&elements);
@@ -95,21 +96,37 @@ fn verdict(verdict: &crate::judge::Verdict) -> (Kind, String) {
     (kind, testcase("tribunal", name, 0.0, &body))
 }
 
-fn element(case: &CaseSummary, level: FeedbackLevel) -> (Kind, String) {
+fn element(case: &CaseSummary, audience: Audience) -> (Kind, String) {
+    // What base does not know by this name, head could have named after anything it saw.
+    let made_up = case.origin != Origin::Base;
+    let (said, named) = match audience {
+        Audience::Operator => {
+            let held_out = case.held_out_failure.as_ref();
+            (
+                said(case, held_out.or(case.failure.as_ref())),
+                case.node.clone(),
+            )
+        }
+        Audience::Caller(FeedbackLevel::Full) => {
+            (said(case, case.failure.as_ref()), case.node.clone())
+        }
+        Audience::Caller(FeedbackLevel::Names | FeedbackLevel::Verdict) if made_up => {
+            (Said::default(), case.node.without_parameters())
+        }
+        Audience::Caller(FeedbackLevel::Names | FeedbackLevel::Verdict) => {
+            (Said::default(), case.node.clone())
+        }
+    };
     let file = case
         .file
         .as_ref()
         .map(|file| file.as_str())
         .unwrap_or_default();
-    let node = case.node.as_str();
+    let node = named.as_str();
     let name = node
         .strip_prefix(file)
         .and_then(|rest| rest.strip_prefix("::"))
         .unwrap_or(node);
-    let said = match level {
-        FeedbackLevel::Full => said(case),
-        FeedbackLevel::Names | FeedbackLevel::Verdict => Said::default(),
-    };
     let (kind, tag, message) = match (case.class, case.code) {
         (Class::Silenced, None | Some(_)) => (
             Kind::Skipped,
@@ -148,8 +165,8 @@ struct Said {
     block: String,
 }
 
-fn said(case: &CaseSummary) -> Said {
-    let Some(failure) = &case.failure else {
+fn said(case: &CaseSummary, failure: Option<&FailureText>) -> Said {
+    let Some(failure) = failure else {
         return Said::default();
     };
     let exception = failure.exception.as_ref();

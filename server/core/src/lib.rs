@@ -8,6 +8,7 @@ pub mod cassette;
 pub mod classify;
 pub mod envelope;
 pub mod git;
+pub mod held_out;
 pub mod id;
 pub mod join;
 pub mod judge;

@@ -4,6 +4,7 @@
 //! away what a sealed case said. Never longer than [`LIMIT`]: texts and counts are cut, and what was cut is said.
 
 use crate::git::Commit;
+use crate::held_out::Failures;
 use crate::id::{CommitId, NodeId, RepoName, RepoPath};
 use crate::judge::{OnBase, Origin, Owed, VerdictKind, Word};
 use crate::outcome::{Class, End, Lane, Pins, When};
@@ -57,11 +58,14 @@ pub struct Report {
     pub warnings: Vec<ReasonPart>,
     /// How much was seen.
     pub evidence: EvidencePart,
+    /// What was seen under pins that were not announced.
+    #[serde(default)]
+    pub held_out: HeldOutPart,
     /// Cases: what is not a stable pass first where not all have room.
     pub cases: Vec<CasePart>,
     /// Leases of the lease file.
     pub leases: Vec<LeasePart>,
-    /// Every attempt, property lane first.
+    /// Every attempt, property lane first. Those under held-out pins are for the operator alone.
     pub attempts: Vec<AttemptPart>,
     /// The pins of the policy.
     pub pins: PinsPart,
@@ -143,6 +147,17 @@ pub struct EvidencePart {
     pub upper_bound: f64,
 }
 
+/// What was seen under pins that were not announced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldOutPart {
+    /// Draws that the score was to make.
+    pub planned: u32,
+    /// Attempts under them.
+    pub seen: u32,
+    /// Failures of cases of this base, counted over overlays; without names at the level that shows none.
+    pub failures: Vec<Failures>,
+}
+
 /// One case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CasePart {
@@ -175,6 +190,12 @@ pub struct CasePart {
     pub failure: Option<FailurePart>,
     /// Wall milliseconds of its first run.
     pub duration_ms: f64,
+    /// Its outcome per held-out draw; for the operator alone, where it did not pass in all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_out: Vec<String>,
+    /// What it said there; for the operator alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_failure: Option<FailurePart>,
 }
 
 /// What a case said where it did not pass.
@@ -312,6 +333,9 @@ pub struct Timings {
     pub prepare_ms: u64,
     /// The property lane.
     pub property_ms: u64,
+    /// Held-out attempts; for the operator alone.
+    #[serde(default)]
+    pub held_out_ms: u64,
     /// The lease side run.
     pub lease_side_ms: u64,
     /// From admission to the judgement.

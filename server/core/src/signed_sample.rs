@@ -71,6 +71,7 @@ pub(crate) fn scored() -> Scored {
             ledger: None,
         },
         planned_attempts: 7,
+        held_out: crate::statement::HeldOut::default(),
         isolation: BTreeMap::from([(
             "tests/sealed/test_\u{e9}.py".parse().unwrap(),
             Isolation::Shared,

@@ -4,6 +4,7 @@
 //! work on these bytes. Never signs. Fails with `StatementError`, which is ours.
 
 use crate::git::Commit;
+use crate::held_out::Failures;
 use crate::id::{CommitId, Digest, RepoName, RepoPath, ScoreId, TreeId, UnixTime};
 use crate::judge::{Judged, Verdict, VerdictKind, Word};
 use crate::plan::{ChangeSet, ScoredPatch};
@@ -121,8 +122,21 @@ pub struct Scored {
     pub inputs: Inputs,
     /// N of the policy.
     pub planned_attempts: u32,
+    /// Draws of held-out pins.
+    pub held_out: HeldOut,
     /// How each sealed file ran; empty where nothing ran.
     pub isolation: BTreeMap<RepoPath, Isolation>,
+}
+
+/// How much was seen under pins that were not announced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeldOut {
+    /// Draws that the score was to make; none where it was red without them.
+    pub planned: u32,
+    /// Attempts under them.
+    pub seen: u32,
+    /// Failures of cases of this base, counted over overlays, this one included; the most frequent first.
+    pub failures: Vec<Failures>,
 }
 
 /// What a run adds to what the plan knew.
@@ -134,6 +148,8 @@ pub struct Ran {
     pub image: String,
     /// The harness and its interpreter.
     pub runner: String,
+    /// Draws of held-out pins.
+    pub held_out: HeldOut,
     /// How each sealed file ran.
     pub isolation: BTreeMap<RepoPath, Isolation>,
 }
@@ -143,14 +159,15 @@ impl Scored {
     #[must_use]
     pub fn of(score: ScoreId, scorer: Scorer, patch: &ScoredPatch, ran: Option<Ran>) -> Self {
         let commits = patch.commits();
-        let (overlay, image, runner, isolation) = match ran {
+        let (overlay, image, runner, held_out, isolation) = match ran {
             Some(ran) => (
                 Some(ran.overlay),
                 Some(ran.image),
                 Some(ran.runner),
+                ran.held_out,
                 ran.isolation,
             ),
-            None => (None, None, None, BTreeMap::new()),
+            None => (None, None, None, HeldOut::default(), BTreeMap::new()),
         };
         let tree = |(root, tree): &(String, TreeId)| SrcTree {
             root: root.clone(),
@@ -177,6 +194,7 @@ impl Scored {
                 ledger: patch.oracle().ledger.as_deref().map(Digest::of),
             },
             planned_attempts: patch.policy().runs.reruns,
+            held_out,
             isolation,
         }
     }
@@ -315,7 +333,14 @@ fn statement(verdict: &Verdict, judged: &Judged, binding: &Binding<'_>) -> State
             attempts: Attempts {
                 planned: scored.planned_attempts,
                 seen: judged.confidence().attempts,
-                held_out: 0,
+                held_out_planned: scored.held_out.planned,
+                held_out: scored.held_out.seen,
+                held_out_failures: scored
+                    .held_out
+                    .failures
+                    .iter()
+                    .map(|f| f.overlays)
+                    .collect(),
             },
             isolation: scored.isolation.clone(),
             reports: binding.reports.clone(),

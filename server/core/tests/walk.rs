@@ -11,8 +11,8 @@ use tribunal_core::git::{Change, Commit, Entry, GitPath, Mode, Relation, Resolve
 use tribunal_core::id::{Digest, RepoPath, Seed, UnixTime};
 use tribunal_core::join::{Decision, Expected, Join, join};
 use tribunal_core::judge::{
-    Evidence, Heed, Judged, Liveness, NeedShared, NullProduct, SideRun, VerdictKind, judge,
-    judge_decided, side_run,
+    Evidence, Heed, HeldOutEvidence, Judged, Liveness, NeedShared, NullProduct, SideRun,
+    VerdictKind, judge, judge_decided, side_run,
 };
 use tribunal_core::keys::{KeyRecord, KeyRing, PublicKey};
 use tribunal_core::lease::Functions;
@@ -223,6 +223,7 @@ fn published(
         pins: &patch.policy().pins,
         changes: patch.changes(),
         property: &property,
+        held_out: &[],
         lease_side: &[],
         timings: Timings::default(),
     });
@@ -263,6 +264,7 @@ fn ran() -> Ran {
         overlay: Digest::of(b"overlay"),
         image: "sha256:1".into(),
         runner: "sha256:2".into(),
+        held_out: Default::default(),
         isolation: [(FILE.parse::<RepoPath>().unwrap(), Isolation::Shared)].into(),
     }
 }
@@ -281,10 +283,21 @@ fn run(
         short: "a".repeat(16),
     }];
     let asked = side_run(plan, &base, &property, GATE);
+    let held_out: Vec<AttemptFacts> = (0..2)
+        .map(|index| AttemptFacts {
+            index,
+            ..attempt(Lane::HeldOut, head)
+        })
+        .collect();
     let evidence = Evidence {
         base: &base,
         base_run: &[],
         property: &property,
+        held_out: HeldOutEvidence {
+            planned: 2,
+            head: &held_out,
+            base: &[],
+        },
         lease_side: side,
         functions: Functions {
             digests: &digests,

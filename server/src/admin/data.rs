@@ -1,6 +1,7 @@
 //! The data directory: what is where in it, and who may use it.
 
 use super::AdminError;
+use crate::draws::Draws;
 use crate::repository::{GitRepository, RepositorySettings};
 use crate::sign::KeyFolder;
 use crate::store::{SqliteStore, Store};
@@ -58,6 +59,14 @@ impl Data {
     #[must_use]
     pub fn keys(&self) -> KeyFolder {
         KeyFolder::at(self.path.join("keys"))
+    }
+
+    /// What its held-out pins are drawn from, made where it has nothing yet.
+    ///
+    /// # Errors
+    /// The disk, no entropy, or a file that others can read.
+    pub fn draws(&self) -> Result<Draws, AdminError> {
+        Ok(Draws::of(&self.path)?)
     }
 
     /// Its mirrors and uploads, with the defaults for fetching.

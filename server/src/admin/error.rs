@@ -1,6 +1,7 @@
 //! Everything that can go wrong at the command line, and the exit code of each.
 
 use crate::config::Mistakes;
+use crate::draws::DrawsError;
 use crate::image::ImageError;
 use crate::repository::RepositoryError;
 use crate::sign::KeyFolderError;
@@ -40,6 +41,9 @@ pub enum AdminError {
     /// The keys.
     #[error(transparent)]
     Keys(#[from] KeyFolderError),
+    /// The secret of held-out pins.
+    #[error(transparent)]
+    Draws(#[from] DrawsError),
     /// A key that signs now.
     #[error("revoke {0}: it is the key that signs now; run `tribunal-server key rotate` first")]
     KeySigns(String),
@@ -190,6 +194,7 @@ impl AdminError {
                 | AbortedCode::Internal => Exit::Failed,
             },
             Self::Keys(_)
+            | Self::Draws(_)
             | Self::Listen(
                 ListenError::Bind { .. }
                 | ListenError::Tls(_)

@@ -57,6 +57,7 @@ fn fill(data: &Data) -> Result<Answer, AdminError> {
         ..KeyRecord::undated(drawn.public.clone())
     })?;
     keys.appoint(&drawn)?;
+    data.draws()?;
     let token = mint(&store, Role::Operator, None, None)?;
     let text = format!(
         "{} is a data directory\nsigning key {}\nan operator's token, shown this once:\n{}\n",

@@ -2,6 +2,7 @@
 
 use super::{AdminError, Answer, Data};
 use crate::clock;
+use crate::draws;
 use crate::repository::RepositorySettings;
 use crate::sandbox::Sandbox as _;
 use crate::serve;
@@ -120,6 +121,10 @@ fn write_backup(data: &Data, target: &File) -> Result<(), AdminError> {
         .map_err(failed())?;
     tar.append_dir_all("keys", data.path().join("keys"))
         .map_err(failed())?;
+    // A server that never drew gets its secret now: the copy must draw as this one will.
+    data.draws()?;
+    tar.append_path_with_name(data.path().join(draws::FILE), draws::FILE)
+        .map_err(failed())?;
     for file in SqliteStore::open(scratch.path())?.named_files()? {
         tar.append_path_with_name(data.path().join(&file), &file)
             .map_err(failed())?;
@@ -159,5 +164,8 @@ mod tests {
         );
         let tokens = |data: &Data| data.store().unwrap().tokens().unwrap();
         assert_eq!(tokens(&restored), tokens(&data));
+        let secret = |data: &Data| fs::read(data.path().join(draws::FILE)).unwrap();
+        assert_eq!(secret(&restored), secret(&data));
+        restored.draws().unwrap();
     }
 }

@@ -4,7 +4,7 @@
 //! pins, so it also says which cases are red on base already; it takes the digests of every sealed function, lets the
 //! oracle see a product whose functions all raise, and runs files in which base has trouble split once more as shared.
 
-use super::evidence::{Ground, Run};
+use super::evidence::{Ground, Keeping, Run};
 use crate::clock;
 use crate::image::BuiltImage;
 use crate::sandbox::{
@@ -134,7 +134,7 @@ impl Run<'_> {
                 if green { Deserved::Yes } else { Deserved::No }
             }),
         });
-        let facts = self.run(order, None).await?;
+        let facts = self.run(order, Keeping::Progress).await?.facts;
         let (attempt, wrong) = first(&facts.attempts)?;
         let base = BaseRun {
             need_shared: self.modes(image, tree, &attempt).await?,
@@ -178,7 +178,7 @@ impl Run<'_> {
         order.files.clone_from(&troubled);
         let attempt = plain(&order.policy);
         let order = on_base(order, Lane::BaseCollection, vec![attempt]);
-        let facts = self.run(order, None).await?;
+        let facts = self.run(order, Keeping::Progress).await?.facts;
         let (shared, _) = first(&facts.attempts)?;
         Ok(judge::need_shared(split, &shared, &troubled))
     }
@@ -212,7 +212,7 @@ impl Run<'_> {
             ..null(self.plan.patch().policy())
         };
         let order = on_base(self.base_order(image, tree)?, Lane::Liveness, vec![again]);
-        let facts = self.run(order, None).await?;
+        let facts = self.run(order, Keeping::Progress).await?.facts;
         let (wrong, _) = first(&facts.attempts)?;
         Ok(NullProduct::Run(judge::heed(base, &wrong, files)))
     }
@@ -238,7 +238,7 @@ impl Run<'_> {
         };
         let order = self.base_order(&ground.image, &ground.tree)?;
         let order = on_base(order, Lane::BaseCollection, vec![unsilenced]);
-        let facts = self.run(order, None).await?;
+        let facts = self.run(order, Keeping::Progress).await?.facts;
         let spoke = |record: &CaseRecord| {
             let failure = record.phases.iter().find_map(|p| p.exception.as_ref())?;
             Some((record.node.clone(), Signature::of(failure)))

@@ -8,6 +8,7 @@ use crate::clock;
 use crate::sign::sign;
 use crate::store::{self, Audience, Completion, EventKind, StoredFile, Words};
 use tokio::sync::mpsc;
+use tribunal_core::held_out::Failures;
 use tribunal_core::id::{Digest, RepoPath, ScoreId};
 use tribunal_core::judge::{Judged, VerdictKind};
 use tribunal_core::junit;
@@ -23,6 +24,7 @@ pub(super) struct Ran<'a> {
     pub(super) evidence: &'a Evidence,
     pub(super) overlay: &'a Digest,
     pub(super) files: &'a [RepoPath],
+    pub(super) failures: Vec<Failures>,
 }
 
 /// Report, state, sign and store.
@@ -53,12 +55,14 @@ pub(super) async fn publish(
         Some(ran) => (&ran.evidence.property, &ran.evidence.lease_side),
         None => (&nothing, &nothing),
     };
+    let held_out = ran.as_ref().map(|ran| ran.evidence.held_out.sources());
     let report = Report::of(Material {
         judged,
         scored: &scored,
         pins: &patch.policy().pins,
         changes: patch.changes(),
         property: &property.sources(),
+        held_out: held_out.as_deref().unwrap_or_default(),
         lease_side: &lease_side.sources(),
         timings,
     });
@@ -110,6 +114,11 @@ fn stated(ran: &Ran<'_>) -> statement::Ran {
         overlay: ran.overlay.clone(),
         image: image.digest.to_string(),
         runner: image.runner_digest.to_string(),
+        held_out: statement::HeldOut {
+            planned: ran.evidence.held_out.planned,
+            seen: u32::try_from(ran.evidence.held_out.head.len()).unwrap_or(u32::MAX),
+            failures: ran.failures.clone(),
+        },
         isolation: ran
             .files
             .iter()

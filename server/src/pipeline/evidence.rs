@@ -4,6 +4,7 @@
 //! beside what runs now. Never judges.
 
 use super::base::{BaseRun, key};
+use super::held_out::HeldOutRuns;
 use super::{Rooms, off};
 use crate::clock;
 use crate::image::{self, BuiltImage, ImageError};
@@ -39,7 +40,27 @@ pub(super) struct Ground {
 /// All attempts that the judge sees.
 pub(super) struct Evidence {
     pub(super) property: LaneEvidence,
+    pub(super) held_out: HeldOutRuns,
     pub(super) lease_side: LaneEvidence,
+}
+
+/// What becomes of the attempts of a run, and who hears of them meanwhile.
+pub(super) enum Keeping {
+    /// They are kept as evidence and told.
+    Told(AttemptKey),
+    /// They are kept as evidence; nobody hears of them.
+    Quietly(AttemptKey),
+    /// They are told, and kept by whoever ordered them.
+    Progress,
+    /// Neither.
+    Silence,
+}
+
+/// A run that is over.
+pub(super) struct RunOver {
+    pub(super) facts: RunFacts,
+    /// How long its sequel took.
+    pub(super) sequel: Duration,
 }
 
 /// The attempts of one lane.
@@ -75,6 +96,7 @@ impl Evidence {
             base: &ground.base.attempt,
             base_run: std::slice::from_ref(&ground.base.attempt),
             property: &self.property.attempts,
+            held_out: self.held_out.of(),
             lease_side: &self.lease_side.attempts,
             functions: Functions {
                 digests: &ground.base.digests,
@@ -139,13 +161,15 @@ impl Run<'_> {
             self.plan.attempts().iter().map(|planned| {
                 AttemptOrder::of(planned.index, planned.start, planned.pins.clone())
             });
-        let property = self
-            .lane(ground, Lane::Property, pinned.collect(), freshness, "")
-            .await?;
+        let keep = self.evidence_key(ground, Lane::Property, "");
         let mut evidence = Evidence {
-            property,
+            property: LaneEvidence::default(),
+            held_out: self.held_out_before(&keep).await?,
             lease_side: LaneEvidence::default(),
         };
+        self.property(ground, pinned.collect(), freshness, &keep, &mut evidence)
+            .await?;
+        self.held_out_after(ground, &keep, &mut evidence).await?;
         let side = judge::side_run(
             self.plan,
             &ground.base.attempt,
@@ -161,29 +185,78 @@ impl Run<'_> {
                 only: Some(leased.clone()),
                 ..AttemptOrder::of(planned.index, planned.start, planned.pins.clone())
             });
+            let keep = self.evidence_key(ground, Lane::LeaseSide, &names);
             evidence.lease_side = self
-                .lane(
-                    ground,
-                    Lane::LeaseSide,
-                    unsilenced.collect(),
-                    freshness,
-                    &names,
-                )
+                .lane(ground, unsilenced.collect(), freshness, keep)
                 .await?;
         }
         Ok(evidence)
+    }
+
+    /// The pinned attempts, and in the same room those under held-out pins if they deserve them.
+    async fn property(
+        &self,
+        ground: &Ground,
+        attempts: Vec<AttemptOrder>,
+        freshness: Freshness,
+        keep: &AttemptKey,
+        evidence: &mut Evidence,
+    ) -> Result<(), Aborted> {
+        let begun = Instant::now();
+        let mut lane = self.stored(keep).await?;
+        if freshness == Freshness::Stored && lane.stored >= attempts.len() {
+            self.tell_stored(keep.lane, lane.stored).await;
+        } else {
+            let mut order = RunOrder {
+                lane: keep.lane,
+                attempts,
+                ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
+            };
+            let held_out = &mut evidence.held_out;
+            let stored = &lane.attempts;
+            order.sequel = self.sequel(ground, held_out, stored, freshness, &mut order.starts);
+            let ran = self.run(order, Keeping::Told(keep.clone())).await?;
+            let (pinned, followed) = ran
+                .facts
+                .attempts
+                .into_iter()
+                .partition::<Vec<_>, _>(|facts| facts.lane == keep.lane);
+            lane.attempts.extend(pinned);
+            held_out.head.extend(followed);
+            held_out.took = ran.sequel;
+        }
+        lane.took = begun.elapsed().saturating_sub(evidence.held_out.took);
+        evidence.property = lane;
+        Ok(())
     }
 
     /// One lane's evidence: stored attempts first, then, where they do not suffice, a whole run of new ones.
     async fn lane(
         &self,
         ground: &Ground,
-        lane: Lane,
         attempts: Vec<AttemptOrder>,
         freshness: Freshness,
-        extra: &str,
+        keep: AttemptKey,
     ) -> Result<LaneEvidence, Aborted> {
         let begun = Instant::now();
+        let mut lane = self.stored(&keep).await?;
+        if freshness == Freshness::Stored && lane.stored >= attempts.len() {
+            self.tell_stored(keep.lane, lane.stored).await;
+        } else {
+            let order = RunOrder {
+                lane: keep.lane,
+                attempts,
+                ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
+            };
+            let ran = self.run(order, Keeping::Told(keep)).await?;
+            lane.attempts.extend(ran.facts.attempts);
+        }
+        lane.took = begun.elapsed();
+        Ok(lane)
+    }
+
+    /// Under what name attempts of this content are kept.
+    fn evidence_key(&self, ground: &Ground, lane: Lane, extra: &str) -> AttemptKey {
         let content = key(&[
             "attempts/v1",
             self.overlay.digest().as_str(),
@@ -192,42 +265,31 @@ impl Run<'_> {
             self.plan.patch().policy().digest().as_str(),
             extra,
         ]);
-        let evidence = AttemptKey { content, lane };
-        let stored = store::off(&self.rooms.store, {
-            let evidence = evidence.clone();
-            move |s| s.attempts(&evidence)
-        })
-        .await?;
-        let mut all: Vec<AttemptFacts> = stored.into_iter().map(|a| a.facts).collect();
-        let stored = all.len();
-        if freshness == Freshness::Stored && stored >= attempts.len() {
-            let total = count(stored);
-            for index in 0..total {
-                self.send(EventKind::AttemptEnded {
-                    lane,
-                    index,
-                    total,
-                    source: AttemptSource::Stored,
-                })
-                .await;
-            }
-            return Ok(LaneEvidence {
-                attempts: all,
-                stored,
-                took: begun.elapsed(),
-            });
-        }
-        let order = RunOrder {
-            lane,
-            attempts,
-            ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
-        };
-        all.extend(self.run(order, Some(evidence)).await?.attempts);
+        AttemptKey { content, lane }
+    }
+
+    async fn stored(&self, evidence: &AttemptKey) -> Result<LaneEvidence, Aborted> {
+        let evidence = evidence.clone();
+        let stored = store::off(&self.rooms.store, move |s| s.attempts(&evidence)).await?;
+        let attempts: Vec<AttemptFacts> = stored.into_iter().map(|a| a.facts).collect();
         Ok(LaneEvidence {
-            attempts: all,
-            stored,
-            took: begun.elapsed(),
+            stored: attempts.len(),
+            attempts,
+            took: Duration::ZERO,
         })
+    }
+
+    async fn tell_stored(&self, lane: Lane, stored: usize) {
+        let total = count(stored);
+        for index in 0..total {
+            self.send(EventKind::AttemptEnded {
+                lane,
+                index,
+                total,
+                source: AttemptSource::Stored,
+            })
+            .await;
+        }
     }
 
     pub(super) fn order(
@@ -253,37 +315,49 @@ impl Run<'_> {
     }
 
     /// Run an order, telling and keeping what happens while it happens.
-    pub(super) async fn run(
-        &self,
-        order: RunOrder,
-        keep: Option<AttemptKey>,
-    ) -> Result<RunFacts, Aborted> {
+    pub(super) async fn run(&self, order: RunOrder, keeping: Keeping) -> Result<RunOver, Aborted> {
         let (lane, total) = (order.lane, count(order.attempts.len()));
         let (events, mut inbox) = mpsc::channel(EVENTS);
         // A child: our own trouble ends this run without looking like the caller's cancel.
         let cancel = self.cancel.child_token();
         let running = self.rooms.sandbox.run(order, events, cancel.clone());
+        let mut sequel_begun = None;
+        let (keep, tell) = match &keeping {
+            Keeping::Told(key) => (Some(key), Some(self.progress)),
+            Keeping::Quietly(key) => (Some(key), None),
+            Keeping::Progress => (None, Some(self.progress)),
+            Keeping::Silence => (None, None),
+        };
         let listening = async {
             let mut kept = Ok(());
             while let Some(event) = inbox.recv().await {
                 // After a failed write the rest is still drained: the sandbox must not stall on a full inbox.
                 if let (RunEvent::AttemptEnded(facts), Some(evidence), Ok(())) =
-                    (&event, &keep, &kept)
+                    (&event, keep, &kept)
                 {
-                    kept = self.keep(evidence, facts).await;
+                    let lane = facts.lane;
+                    let content = evidence.content.clone();
+                    kept = self.keep(&AttemptKey { content, lane }, facts).await;
                     if kept.is_err() {
                         cancel.cancel();
                     }
                 }
-                if let Some(told) = told(event, lane, total) {
-                    self.send(told).await;
+                if let RunEvent::SequelBegun = event {
+                    sequel_begun = Some(Instant::now());
+                }
+                if let (Some(told), Some(progress)) = (told(event, lane, total), tell) {
+                    let _gone = progress.send(told).await;
                 }
             }
-            kept
+            (kept, sequel_begun.map(|begun: Instant| begun.elapsed()))
         };
-        let (facts, kept) = tokio::join!(running, listening);
+        let (facts, (kept, sequel)) = tokio::join!(running, listening);
         kept?;
-        facts.map_err(|SandboxError::Aborted(aborted)| aborted)
+        let facts = facts.map_err(|SandboxError::Aborted(aborted)| aborted)?;
+        Ok(RunOver {
+            facts,
+            sequel: sequel.unwrap_or_default(),
+        })
     }
 
     async fn keep(&self, evidence: &AttemptKey, facts: &AttemptFacts) -> Result<(), StoreError> {

@@ -478,6 +478,41 @@ fn meta_is_overwritten(store: &dyn Store) {
     assert_eq!(store.meta("instance").unwrap().as_deref(), Some("b"));
 }
 
+fn held_out_failures_are_counted_by_base_case_and_overlay(store: &dyn Store) {
+    let [base, other, one, two] = ["base", "other", "one", "two"].map(|t| Digest::of(t.as_bytes()));
+    let (a, b) = ("t.py::test_a".to_owned(), "t.py::test_b['x']".to_owned());
+    let fail = |overlay: &Digest, cases: &[&String], when| {
+        let cases: Vec<String> = cases.iter().map(|case| (*case).clone()).collect();
+        store
+            .held_out_failed(&base, overlay, &cases, at(when))
+            .unwrap();
+    };
+    let seen = || {
+        let mut rows = store.held_out_failures(&base).unwrap();
+        rows.sort();
+        rows
+    };
+    fail(&one, &[&a, &b], 10);
+    fail(&one, &[&a, &b], 90);
+    fail(&two, &[&a], 90);
+    let mut all = vec![
+        (a.clone(), one.clone()),
+        (a.clone(), two.clone()),
+        (b, one.clone()),
+    ];
+    all.sort();
+    assert_eq!(seen(), all);
+    assert!(store.held_out_failures(&other).unwrap().is_empty());
+    // What was cleared counts no more, and only for its overlay.
+    fail(&one, &[&a], 90);
+    assert_eq!(seen().len(), 2);
+    fail(&two, &[], 90);
+    assert_eq!(seen(), [(a, one)]);
+    // The first date stays, and age goes by it.
+    store.gc(at(50)).unwrap();
+    assert!(seen().is_empty());
+}
+
 fn gc_takes_what_is_old_and_ended(store: &dyn Store) {
     let (old, open, young) = (make(store, 1, 1), make(store, 2, 1), make(store, 3, 1));
     store.complete_score(&old, at(10), &completion()).unwrap();
@@ -526,6 +561,7 @@ const SUITE: &[Check] = &[
     the_first_collection_stays,
     keys_keep_their_dates,
     meta_is_overwritten,
+    held_out_failures_are_counted_by_base_case_and_overlay,
     gc_takes_what_is_old_and_ended,
 ];
 

@@ -39,6 +39,8 @@ struct Shelves {
     numbers: u64,
     attempts: Vec<(AttemptKey, StoredAttempt)>,
     collections: BTreeMap<Digest, (UnixTime, Collected)>,
+    /// Base, case, overlay; when.
+    held_out: BTreeMap<(Digest, String, Digest), UnixTime>,
     keys: Vec<KeyRecord>,
 }
 
@@ -366,6 +368,29 @@ impl Store for MemoryStore {
             .or_insert_with(|| (at, collected.clone()));
         Ok(())
     }
+    fn held_out_failed(
+        &self,
+        base: &Digest,
+        overlay: &Digest,
+        cases: &[String],
+        at: UnixTime,
+    ) -> Result<(), StoreError> {
+        let mut shelves = self.writable()?;
+        let rows = &mut shelves.held_out;
+        rows.retain(|(b, case, o), _| b != base || o != overlay || cases.contains(case));
+        for case in cases {
+            let row = (base.clone(), case.clone(), overlay.clone());
+            rows.entry(row).or_insert(at);
+        }
+        Ok(())
+    }
+    fn held_out_failures(&self, base: &Digest) -> Result<Vec<(String, Digest)>, StoreError> {
+        let shelves = self.shelves();
+        let of_base = shelves.held_out.keys().filter(|(b, ..)| b == base);
+        Ok(of_base
+            .map(|(_, case, o)| (case.clone(), o.clone()))
+            .collect())
+    }
     fn add_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
         let mut shelves = self.shelves();
         if shelves.keys.iter().any(|k| k.key.id() == key.key.id()) {
@@ -409,6 +434,7 @@ impl Store for MemoryStore {
             .retain(|s| s.record.ended.is_none_or(|ended| ended >= before));
         shelves.attempts.retain(|(_, a)| a.at >= before);
         shelves.collections.retain(|_, (at, _)| *at >= before);
+        shelves.held_out.retain(|_, at| *at >= before);
         Ok(Collection {
             scores: (scores - shelves.scores.len()) as u64,
             attempts: (attempts - shelves.attempts.len()) as u64,

@@ -251,6 +251,23 @@ pub trait Store: Send + Sync + 'static {
         collected: &Collected,
     ) -> Result<(), StoreError>;
 
+    /// What failed under held-out pins for this overlay of this base: these cases and no others.
+    ///
+    /// # Errors
+    /// The disk or the database.
+    fn held_out_failed(
+        &self,
+        base: &Digest,
+        overlay: &Digest,
+        cases: &[String],
+        at: UnixTime,
+    ) -> Result<(), StoreError>;
+    /// Every case of this base that failed under held-out pins, with the overlay that failed it.
+    ///
+    /// # Errors
+    /// The disk or the database.
+    fn held_out_failures(&self, base: &Digest) -> Result<Vec<(String, Digest)>, StoreError>;
+
     /// Publish a key's public half.
     ///
     /// # Errors

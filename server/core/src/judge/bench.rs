@@ -4,11 +4,14 @@ use super::docket;
 use super::judged::{About, Confidence, Ground, Judged, Origin, Verdict};
 use super::observed::Observed;
 use super::silences::{Heard, Hearing};
-use super::{Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, alive, prose, src_score};
+use super::{
+    Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, alive, held_out, prose, src_score,
+};
 use crate::id::UnixTime;
 use crate::lease::{LeaseFile, LeaseFileError};
 use crate::outcome::{Class, End};
 use crate::reason::Reason;
+use std::collections::BTreeSet;
 
 pub(super) fn judge(
     terms: Terms<'_>,
@@ -44,12 +47,23 @@ pub(super) fn judge(
         .hear()?,
     };
     let mut src = src_score::grounds(&entries, &property);
+    let held = evidence.held_out;
+    let mut held_out = held_out::hear(terms.files, terms.runs, evidence.base, &entries, &held);
+    let drawn: BTreeSet<u32> = held.head.iter().map(|attempt| attempt.index).collect();
+    // Never fewer than the policy asks for, whatever the pipeline planned.
+    let planned = held.planned.max(terms.runs.held_out);
+    if src.is_empty() && (drawn.len() < planned as usize || !held_out.wants.is_empty()) {
+        let seen = drawn.len();
+        return Err(Incomplete::HeldOut { seen, planned });
+    }
+    src.append(&mut held_out.src);
     src.append(&mut heard.src);
     let mut oracle = terms.oracle;
     let dead = alive::dead(evidence.liveness.null);
     src.extend(dead.clone());
     oracle.extend(dead);
     oracle.extend(tampered(&property, "the property lane"));
+    oracle.extend(held_out::tampered(held.head));
     let side_tampered = tampered(&side, "the lease side run");
     src.extend(side_tampered.clone());
     oracle.extend(side_tampered);
@@ -63,6 +77,7 @@ pub(super) fn judge(
     }));
     warnings.append(&mut heard.warnings);
     warnings.extend(alive::weak(evidence.liveness.mutants));
+    warnings.append(&mut held_out.warnings);
     let seen = confidence(property.len());
     warnings.extend(thin(seen, &entries));
     let cases = entries
@@ -70,7 +85,8 @@ pub(super) fn judge(
         .map(|entry| {
             let (unsilenced, lease_code) = heard.cases.remove(&entry.case.node).unwrap_or_default();
             let code = entry.code().or(lease_code);
-            docket::summary(entry, unsilenced, code, &property)
+            let under = held_out.cases.remove(&entry.case.node).unwrap_or_default();
+            docket::summary(entry, unsilenced, code, under, &property)
         })
         .collect();
     Ok(Judged {
@@ -82,6 +98,7 @@ pub(super) fn judge(
         warnings,
         cases,
         leases: heard.leases,
+        held_out_failures: held_out.failures,
         confidence: seen,
         gate_time: gate,
         valid_until: valid_until(gate, heard.earliest),
@@ -108,6 +125,7 @@ pub(super) fn unrun(grounds: Vec<Ground>, warnings: Vec<Ground>, gate: UnixTime)
         warnings,
         cases: Vec::new(),
         leases: Vec::new(),
+        held_out_failures: Vec::new(),
         confidence: confidence(0),
         gate_time: gate,
         valid_until: valid_until(gate, None),

@@ -2,6 +2,7 @@
 
 use super::Evidence;
 use super::expected::{self, Case, Kind};
+use super::held_out::HeldOutCase;
 use super::judged::{CaseSummary, FailureText, OnBase, Origin, Owed};
 use super::observed::Observed;
 use crate::id::RepoPath;
@@ -152,6 +153,7 @@ pub(super) fn summary(
     entry: Entry<'_>,
     unsilenced: Vec<Outcome>,
     code: Option<Reason>,
+    held_out: HeldOutCase,
     property: &[Observed<'_>],
 ) -> CaseSummary {
     let failure = failure(&entry, property);
@@ -173,9 +175,11 @@ pub(super) fn summary(
         file: entry.case.file,
         origin: entry.case.origin,
         class: entry.class,
-        code,
+        code: code.or(held_out.code),
         outcomes: entry.outcomes,
         unsilenced,
+        held_out: held_out.outcomes,
+        held_out_failure: held_out.failure,
         on_base: entry.on_base,
         failure,
         owed,
@@ -191,7 +195,25 @@ fn failure(entry: &Entry<'_>, property: &[Observed<'_>]) -> Option<FailureText> 
         .position(|outcome| outcome.red().is_some());
     let silent = entry.outcomes.iter().position(Outcome::is_silent);
     let index = red.or(silent)?;
-    let attempt = property.get(index)?;
+    spoken(&entry.case, property.get(index)?, index)
+}
+
+/// What a case said in the first draw in which it was red.
+pub(super) fn said(
+    case: &Case,
+    outcomes: &[(u32, Outcome)],
+    attempts: &[Observed<'_>],
+) -> Option<FailureText> {
+    let (draw, _) = outcomes
+        .iter()
+        .find(|(_, outcome)| *outcome != Outcome::Passed)?;
+    let attempt = attempts
+        .iter()
+        .find(|attempt| attempt.facts.index == *draw)?;
+    spoken(case, attempt, *draw as usize)
+}
+
+fn spoken(case: &Case, attempt: &Observed<'_>, index: usize) -> Option<FailureText> {
     let text = |when, exception: Option<ExceptionText>, output: &str| FailureText {
         attempt: index + 1,
         when,
@@ -199,17 +221,17 @@ fn failure(entry: &Entry<'_>, property: &[Observed<'_>]) -> Option<FailureText> 
         output: output.to_owned(),
     };
     let spoke = |phase: &&Phase| !phase.reported || phase.outcome != PhaseOutcome::Passed;
-    if let Some(phase) = attempt.phases(&entry.case.node).find(spoke) {
+    if let Some(phase) = attempt.phases(&case.node).find(spoke) {
         let exception = phase.exception.clone().or_else(|| {
             let reason = phase.skip_reason.clone().or_else(|| phase.xfail.clone())?;
             Some(skipped(reason))
         });
         return Some(text(phase.when, exception, &phase.output));
     }
-    if let Some(error) = attempt.error(&entry.case) {
+    if let Some(error) = attempt.error(case) {
         return Some(text(When::Setup, Some(error.exception.clone()), ""));
     }
-    let silence = attempt.covering(&entry.case)?;
+    let silence = attempt.covering(case)?;
     Some(text(When::Setup, Some(skipped(silence.reason.clone())), ""))
 }
 

@@ -17,6 +17,8 @@ pub enum About {
     Patch,
     /// A sealed case: shown from `names` on.
     Case,
+    /// A case under held-out pins: its name from `names` on, everything else for the operator alone.
+    HeldOut,
 }
 
 /// One ground of a verdict, or of a warning.
@@ -134,6 +136,10 @@ pub struct CaseSummary {
     pub outcomes: Vec<Outcome>,
     /// Its outcome per attempt of the lease side run.
     pub unsilenced: Vec<Outcome>,
+    /// Its outcome per held-out draw, by number. For the operator alone, and so is what it said there.
+    pub held_out: Vec<(u32, Outcome)>,
+    /// What it said in the first of them that it did not pass.
+    pub held_out_failure: Option<FailureText>,
     /// What it does on base, where that is known.
     pub on_base: Option<OnBase>,
     /// What it said.
@@ -177,6 +183,7 @@ pub struct Judged {
     pub(super) warnings: Vec<Ground>,
     pub(super) cases: Vec<CaseSummary>,
     pub(super) leases: Vec<LeaseSummary>,
+    pub(super) held_out_failures: Vec<String>,
     pub(super) confidence: Confidence,
     pub(super) gate_time: UnixTime,
     pub(super) valid_until: UnixTime,
@@ -212,6 +219,11 @@ impl Judged {
     #[must_use]
     pub fn leases(&self) -> &[LeaseSummary] {
         &self.leases
+    }
+    /// The cases that held-out pins hold against the patch, by the names that they are counted under.
+    #[must_use]
+    pub fn held_out_failures(&self) -> &[String] {
+        &self.held_out_failures
     }
     /// How much was seen.
     #[must_use]
@@ -263,6 +275,7 @@ impl Judged {
             warnings: vec![],
             cases: vec![],
             leases: vec![],
+            held_out_failures: vec![],
             confidence: Confidence {
                 attempts: 7,
                 upper_bound_ppm: 348_164,

@@ -131,6 +131,13 @@ impl<'a> Observed<'a> {
             .flat_map(|record| &record.phases)
     }
 
+    /// It collected this case, found it silent, or recorded it.
+    pub(super) fn shows(&self, node: &NodeId) -> bool {
+        self.records.contains_key(node)
+            || self.silences.contains_key(node)
+            || self.facts.collected.iter().any(|case| case.node == *node)
+    }
+
     /// The attempt got as far as this case.
     pub(super) fn reached(&self, node: &NodeId) -> bool {
         self.records.contains_key(node)

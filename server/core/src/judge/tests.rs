@@ -13,6 +13,7 @@ use crate::reason::Reason;
 mod alive;
 mod cases;
 mod field;
+mod held_out;
 mod laws;
 mod leases;
 
@@ -214,6 +215,10 @@ struct Trial {
     need_shared: NeedShared,
     null: NullProduct,
     mutants: Option<Mutants>,
+    draws: u32,
+    held_out: Vec<Attempt>,
+    base_under: Vec<Attempt>,
+    runs: Runs,
 }
 
 const ALIVE: Liveness<'static> = Liveness {
@@ -227,6 +232,13 @@ fn trial(base: Attempt, property: Vec<Attempt>) -> Trial {
         base: base.only_collected(),
         base_run: vec![],
         reruns: property.len(),
+        draws: 0,
+        held_out: vec![],
+        base_under: vec![],
+        runs: Runs {
+            held_out: 0,
+            ..crate::policy::Policy::default().runs
+        },
         property,
         side: vec![],
         leases: None,
@@ -261,6 +273,7 @@ impl Trial {
     }
     fn judge_at(&self, gate: UnixTime) -> Result<Judged, Incomplete> {
         let facts = |attempts: &[Attempt]| attempts.iter().map(|a| a.0.clone()).collect::<Vec<_>>();
+        let (held_out, under) = (facts(&self.held_out), facts(&self.base_under));
         let (base_run, property, side) = (
             facts(&self.base_run),
             facts(&self.property),
@@ -272,6 +285,7 @@ impl Trial {
             leases: self.leases.as_deref().map(str::as_bytes),
             lease_path: "ci/flake_leases.json",
             reruns: self.reruns,
+            runs: &self.runs,
             short: self.short,
             oracle: self.oracle.clone(),
             warnings: vec![],
@@ -280,6 +294,11 @@ impl Trial {
             base: &self.base.0,
             base_run: &base_run,
             property: &property,
+            held_out: HeldOutEvidence {
+                planned: self.draws,
+                head: &held_out,
+                base: &under,
+            },
             lease_side: &side,
             functions: Functions {
                 digests: &self.digests,

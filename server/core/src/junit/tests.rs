@@ -27,6 +27,9 @@ fn case(name: &str, class: Class, code: Option<Reason>, outcomes: Vec<Outcome>) 
         }),
         outcomes,
         unsilenced: vec![],
+
+        held_out: vec![],
+        held_out_failure: None,
         on_base: None,
         owed: None,
         duration_ms: 1500.0,

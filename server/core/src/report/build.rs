@@ -2,7 +2,8 @@
 
 use super::{
     AttemptPart, CasePart, ChangeKind, ChangePart, EvidencePart, FailurePart, Feedback,
-    IsolationPart, LeasePart, PinsPart, ReasonPart, Report, SCHEMA, Timings, VerdictPart,
+    HeldOutPart, IsolationPart, LeasePart, PinsPart, ReasonPart, Report, SCHEMA, Timings,
+    VerdictPart,
 };
 use crate::classify::PathClass;
 use crate::git::Change;
@@ -33,6 +34,8 @@ pub struct Material<'a> {
     pub changes: &'a [(Change, PathClass)],
     /// Attempts of the property lane, as the judge saw them.
     pub property: &'a [(AttemptSource, &'a AttemptFacts)],
+    /// Attempts under held-out pins, on head and then on base.
+    pub held_out: &'a [(AttemptSource, &'a AttemptFacts)],
     /// Attempts of the lease side run.
     pub lease_side: &'a [(AttemptSource, &'a AttemptFacts)],
     /// Where the time went.
@@ -49,6 +52,7 @@ impl Report {
             pins,
             changes,
             property,
+            held_out,
             lease_side,
             timings,
         } = material;
@@ -87,6 +91,11 @@ impl Report {
                 stored,
                 upper_bound: f64::from(confidence.upper_bound_ppm) / 1e6,
             },
+            held_out: HeldOutPart {
+                planned: scored.held_out.planned,
+                seen: scored.held_out.seen,
+                failures: scored.held_out.failures.clone(),
+            },
             cases: judged.cases().iter().map(case).collect(),
             leases: judged
                 .leases()
@@ -100,7 +109,14 @@ impl Report {
                     refused: lease.refused.clone(),
                 })
                 .collect(),
-            attempts: attempts(property).chain(attempts(lease_side)).collect(),
+            attempts: attempts(property)
+                .chain(attempts(lease_side))
+                .chain(
+                    held_out
+                        .iter()
+                        .map(|(source, facts)| attempt(facts.index as usize + 1, *source, facts)),
+                )
+                .collect(),
             pins: PinsPart {
                 seed: pins.seed.0,
                 clock: pins.clock.clone(),
@@ -148,6 +164,19 @@ fn case(summary: &CaseSummary) -> CasePart {
         owed: summary.owed,
         failure: summary.failure.as_ref().map(failure),
         duration_ms: (summary.duration_ms * 1000.0).round() / 1000.0,
+        held_out: if summary
+            .held_out
+            .iter()
+            .all(|(_, outcome)| *outcome == Outcome::Passed)
+        {
+            Vec::new()
+        } else {
+            let numbered = summary.held_out.iter();
+            numbered
+                .map(|(draw, outcome)| format!("{} in draw {}", outcome.word(), draw + 1))
+                .collect()
+        },
+        held_out_failure: summary.held_out_failure.as_ref().map(failure),
     }
 }
 
@@ -168,24 +197,28 @@ fn attempts<'a>(
 ) -> impl Iterator<Item = AttemptPart> + 'a {
     (1..)
         .zip(attempts)
-        .map(|(number, (source, facts))| AttemptPart {
-            lane: facts.lane,
-            number,
-            stored: *source == AttemptSource::Stored,
-            start: facts.start,
-            pins: facts.pins.clone(),
-            end: facts.end.end,
-            exit_code: facts.end.exit_code,
-            signal: facts.end.signal,
-            running: facts.end.running.clone(),
-            cases: facts.cases.len(),
-            wall_ms: facts.end.wall_ms,
-            cpu_ms: facts.end.cpu_ms,
-            run_delay_ms: facts.end.run_delay_ms,
-            oom_kills: facts.end.oom_kills,
-            output_bytes: facts.end.output_bytes,
-            output: facts.end.output.clone(),
-        })
+        .map(|(number, (source, facts))| attempt(number, *source, facts))
+}
+
+fn attempt(number: usize, source: AttemptSource, facts: &AttemptFacts) -> AttemptPart {
+    AttemptPart {
+        lane: facts.lane,
+        number,
+        stored: source == AttemptSource::Stored,
+        start: facts.start,
+        pins: facts.pins.clone(),
+        end: facts.end.end,
+        exit_code: facts.end.exit_code,
+        signal: facts.end.signal,
+        running: facts.end.running.clone(),
+        cases: facts.cases.len(),
+        wall_ms: facts.end.wall_ms,
+        cpu_ms: facts.end.cpu_ms,
+        run_delay_ms: facts.end.run_delay_ms,
+        oom_kills: facts.end.oom_kills,
+        output_bytes: facts.end.output_bytes,
+        output: facts.end.output.clone(),
+    }
 }
 
 fn change((change, class): &(Change, PathClass)) -> ChangePart {

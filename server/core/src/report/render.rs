@@ -1,10 +1,12 @@
 //! A report to bytes: first what the reader may see, then what has room.
 
-use super::{Feedback, ReasonPart, Report};
-use crate::judge::{About, Ground, Judged};
-use crate::outcome::Class;
+use super::{AttemptPart, Feedback, ReasonPart, Report};
+use crate::id::NodeId;
+use crate::judge::{About, Ground, Judged, Origin};
+use crate::outcome::{Class, Lane};
 use crate::policy::FeedbackLevel;
 use crate::reason::Reason;
+use std::collections::HashMap;
 
 /// No report is longer: one message of an answer holds it with all other files.
 pub const LIMIT: usize = 3 << 20;
@@ -68,26 +70,63 @@ impl Report {
     /// Take away what this level does not show.
     fn narrow(&mut self, judged: &Judged, level: FeedbackLevel) {
         let (texts, names) = match level {
-            FeedbackLevel::Full => return,
+            FeedbackLevel::Full => (Shown::Yes, Shown::Yes),
             FeedbackLevel::Names => (Shown::No, Shown::Yes),
             FeedbackLevel::Verdict => (Shown::No, Shown::No),
         };
+        let narrowed = Narrowed {
+            texts,
+            names,
+            made_up: judged
+                .cases()
+                .iter()
+                .filter(|case| case.origin != Origin::Base)
+                .map(|case| (case.node.as_str(), case.origin))
+                .collect(),
+        };
         for (part, verdict) in self.verdicts.iter_mut().zip(judged.verdicts()) {
-            part.reasons = narrowed(verdict.grounds(), names);
+            part.reasons = narrowed.parts(verdict.grounds());
         }
-        self.warnings = narrowed(judged.warnings(), names);
+        self.warnings = narrowed.parts(judged.warnings());
+        self.without_held_out();
         if texts == Shown::No {
+            self.cases.retain(|case| case.origin != Origin::Foreign);
             for case in &mut self.cases {
                 case.failure = None;
+                if case.origin != Origin::Base {
+                    case.node = case.node.without_parameters();
+                }
             }
             for attempt in &mut self.attempts {
                 attempt.output.clear();
+                // Whether base knows that name was not looked up here.
+                attempt.running = attempt.running.as_ref().map(NodeId::without_parameters);
+            }
+            for lease in &mut self.leases {
+                lease.reason.clear();
             }
         }
         if names == Shown::No {
             self.cases.clear();
             self.leases.clear();
             self.attempts.clear();
+            for failure in &mut self.held_out.failures {
+                failure.case.clear();
+            }
+        }
+    }
+
+    /// Of held-out attempts nobody but the operator gets more than a case's id and its code.
+    fn without_held_out(&mut self) {
+        let held_out = |attempt: &AttemptPart| match attempt.lane {
+            Lane::HeldOut | Lane::BaseCollection | Lane::Liveness => true,
+            Lane::Property | Lane::LeaseSide => false,
+        };
+        self.attempts.retain(|attempt| !held_out(attempt));
+        self.timings.held_out_ms = 0;
+        for case in &mut self.cases {
+            case.held_out.clear();
+            case.held_out_failure = None;
         }
     }
 
@@ -119,6 +158,7 @@ impl Report {
         self.changes.truncate(caps.entries);
         self.leases.truncate(caps.entries);
         self.attempts.truncate(caps.entries);
+        self.held_out.failures.truncate(caps.entries);
         self.src_trees.truncate(caps.entries);
         self.merge_bases.truncate(caps.entries);
         for lease in &mut self.leases {
@@ -146,7 +186,8 @@ impl Report {
         for failure in self
             .cases
             .iter_mut()
-            .filter_map(|case| case.failure.as_mut())
+            .flat_map(|case| [case.failure.as_mut(), case.held_out_failure.as_mut()])
+            .flatten()
         {
             cut(&mut failure.message, End::Start);
             cut(&mut failure.traceback, End::Tail);
@@ -171,6 +212,7 @@ fn lists(report: &Report) -> Vec<(String, usize)> {
         named("changes", report.changes.len()),
         named("leases", report.leases.len()),
         named("attempts", report.attempts.len()),
+        named("held-out failures", report.held_out.failures.len()),
         named("src_trees", report.src_trees.len()),
         named("merge_bases", report.merge_bases.len()),
         named(
@@ -207,24 +249,73 @@ enum Shown {
     No,
 }
 
-/// Grounds without texts; and without names, their distinct codes, those about the patch itself in full.
-fn narrowed(grounds: &[Ground], names: Shown) -> Vec<ReasonPart> {
-    let mut told: Vec<Reason> = Vec::new();
-    let mut parts = Vec::new();
-    for ground in grounds {
-        let mut part = super::build::reason(ground);
-        part.seen = None;
-        if names == Shown::No && ground.about == About::Case {
-            if told.contains(&ground.reason) {
-                continue;
+/// What one level shows of grounds: without texts; and without names, their distinct codes, those about the patch itself
+/// in full.
+struct Narrowed<'a> {
+    texts: Shown,
+    names: Shown,
+    /// Cases that base does not know by this name: head may have named them after anything it saw.
+    made_up: HashMap<&'a str, Origin>,
+}
+
+impl Narrowed<'_> {
+    fn parts(&self, grounds: &[Ground]) -> Vec<ReasonPart> {
+        let mut told: Vec<Reason> = Vec::new();
+        let mut parts = Vec::new();
+        for ground in grounds {
+            let part = self.part(ground);
+            if self.names == Shown::No && ground.about != About::Patch {
+                if told.contains(&ground.reason) {
+                    continue;
+                }
+                told.push(ground.reason);
             }
-            told.push(ground.reason);
-            part.subject = None;
-            part.detail = String::new();
+            parts.push(part);
         }
-        parts.push(part);
+        parts
     }
-    parts
+
+    fn part(&self, ground: &Ground) -> ReasonPart {
+        let mut part = super::build::reason(ground);
+        match ground.about {
+            About::Patch => {}
+            About::Case if self.texts == Shown::Yes => {}
+            About::Case => self.without_texts(&mut part),
+            About::HeldOut => {
+                part.seen = None;
+                part.detail.clear();
+            }
+        }
+        if self.texts == Shown::No {
+            part.seen = None;
+        }
+        if self.names == Shown::No && ground.about != About::Patch {
+            part.subject = None;
+            part.detail.clear();
+        }
+        part
+    }
+
+    fn without_texts(&self, part: &mut ReasonPart) {
+        let node = part.subject.as_deref();
+        let origin = node.and_then(|node| self.made_up.get(node));
+        let function = || {
+            let node: Option<NodeId> = node.and_then(|node| node.parse().ok());
+            node.map(|node| node.without_parameters().to_string())
+        };
+        let subject = match origin {
+            None | Some(Origin::Base) => node.map(str::to_owned),
+            Some(Origin::Extra) => function(),
+            Some(Origin::Foreign) => None,
+        };
+        // A ground of many cases names some of them; what tampered is told in its own words.
+        let of_many = !node.is_some_and(|node| node.contains("::"));
+        let tampering = part.code.code().starts_with("tamper-");
+        if tampering || (of_many && !self.made_up.is_empty()) {
+            part.detail.clear();
+        }
+        part.subject = subject;
+    }
 }
 
 /// How much of a report has room.

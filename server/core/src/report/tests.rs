@@ -44,6 +44,9 @@ fn case(node: &str, class: Class, text: &str) -> CaseSummary {
         code: (!passes).then_some(Reason::CaseFailed),
         outcomes: vec![if passes { Outcome::Passed } else { red }; 7],
         unsilenced: vec![],
+
+        held_out: vec![],
+        held_out_failure: None,
         on_base: None,
         failure: (!passes).then_some(failure),
         owed: None,
@@ -128,6 +131,7 @@ fn rendered(judged: &Judged, audience: Audience) -> (Report, String) {
         pins: &pins(),
         changes: &changes,
         property: &property,
+        held_out: &[],
         lease_side: &[],
         timings: Timings::default(),
     });

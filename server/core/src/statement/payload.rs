@@ -70,15 +70,22 @@ impl From<Result> for Word {
 }
 
 /// How often it was run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempts {
     /// N of the policy.
     pub planned: u32,
     /// How many the judge saw, stored ones included.
     pub seen: usize,
-    /// How many of them under pins that were not announced.
+    /// How many were to be made beside them under pins that were not announced.
+    #[serde(default)]
+    pub held_out_planned: u32,
+    /// How many of those the judge saw.
     pub held_out: u32,
+    /// How many overlays failed a case of this base under such pins, per case, the most first. Without names: whoever
+    /// may see them has them in the report.
+    #[serde(default)]
+    pub held_out_failures: Vec<u32>,
 }
 
 /// What one verdict binds. Codes name rules, never cases: so they stand here at every feedback level, and the join's exit

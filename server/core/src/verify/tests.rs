@@ -281,6 +281,7 @@ fn a_set_is_of_one_score_and_one_key() {
     };
     let other_words = crate::statement::Scored {
         planned_attempts: 3,
+        held_out: crate::statement::HeldOut::default(),
         ..scored()
     };
     for other in [

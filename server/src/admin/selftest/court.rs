@@ -66,7 +66,7 @@ impl Court {
         let token = mint(&*store, Role::Agent, None, None)?;
         let repository = Arc::new(data.repository(serve::repository_settings(&data, config))?);
         let sandbox = serve::sandbox(&data, serve::engine_host(config), &store)?;
-        let rooms = serve::rooms(&data, config, &store, &repository, &sandbox);
+        let rooms = serve::rooms(&data, config, &store, &repository, &sandbox)?;
         let limits = QueueLimits {
             capacity: cases,
             open_per_token: cases,

@@ -73,6 +73,46 @@ pub(super) fn keep_collected(
     .map_err(broken)
 }
 
+pub(super) fn held_out_failed(
+    c: &Connection,
+    base: &Digest,
+    overlay: &Digest,
+    cases: &[String],
+    at: UnixTime,
+) -> Result<(), StoreError> {
+    let cases_json = to_json(&cases)?;
+    c.execute(
+        "DELETE FROM held_out_failures WHERE base = ?1 AND overlay = ?2
+         AND node NOT IN (SELECT value FROM json_each(?3))",
+        params![base.as_str(), overlay.as_str(), cases_json],
+    )
+    .map_err(broken)?;
+    c.execute(
+        "INSERT INTO held_out_failures (base, node, overlay, at)
+         SELECT ?1, value, ?2, ?4 FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING",
+        params![base.as_str(), overlay.as_str(), cases_json, at.0],
+    )
+    .map(drop)
+    .map_err(broken)
+}
+
+pub(super) fn held_out_failures(
+    c: &Connection,
+    base: &Digest,
+) -> Result<Vec<(String, Digest)>, StoreError> {
+    let mut statement = c
+        .prepare_cached(
+            "SELECT node, overlay FROM held_out_failures WHERE base = ?1 ORDER BY node, overlay",
+        )
+        .map_err(broken)?;
+    let rows = statement
+        .query_map([base.as_str()], |row| {
+            Ok((row.get("node")?, parsed(row, "overlay")?))
+        })
+        .map_err(broken)?;
+    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+}
+
 /// Rows only; returns what blobs are still named.
 pub(super) fn gc(
     c: &Connection,
@@ -81,6 +121,7 @@ pub(super) fn gc(
     let count = |sql: &str| -> Result<u64, StoreError> {
         c.execute(sql, [before.0]).map(|n| n as u64).map_err(broken)
     };
+    count("DELETE FROM held_out_failures WHERE at < ?1")?;
     let collection = Collection {
         scores: count("DELETE FROM scores WHERE ended < ?1")?,
         attempts: count("DELETE FROM attempts WHERE at < ?1")?,

@@ -321,6 +321,18 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         self.write(|c| evidence::keep_collected(c, key, at, collected))
     }
+    fn held_out_failed(
+        &self,
+        base: &Digest,
+        overlay: &Digest,
+        cases: &[String],
+        at: UnixTime,
+    ) -> Result<(), StoreError> {
+        self.write(|c| evidence::held_out_failed(c, base, overlay, cases, at))
+    }
+    fn held_out_failures(&self, base: &Digest) -> Result<Vec<(String, Digest)>, StoreError> {
+        self.read(|c| evidence::held_out_failures(c, base))
+    }
     fn add_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
         self.write(|c| registry::add_key(c, key))
     }

@@ -5,7 +5,7 @@ use super::broken;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Each entry brings the schema from version `index` to `index + 1`.
-const MIGRATIONS: &[&str] = &[FIRST];
+const MIGRATIONS: &[&str] = &[FIRST, HELD_OUT];
 
 const FIRST: &str = "
 CREATE TABLE meta (
@@ -102,6 +102,16 @@ CREATE TABLE keys (
     retired INTEGER,
     revoked INTEGER
 ) STRICT;
+";
+
+const HELD_OUT: &str = "
+CREATE TABLE held_out_failures (
+    base      TEXT NOT NULL,
+    node      TEXT NOT NULL,
+    overlay   TEXT NOT NULL,
+    at        INTEGER NOT NULL,
+    PRIMARY KEY (base, node, overlay)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Bring the database to the present version.

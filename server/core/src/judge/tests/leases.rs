@@ -467,18 +467,8 @@ fn the_side_run_asks_for_what_is_worth_trying() {
         let base = silenced().only_collected();
         let property: Vec<AttemptFacts> = seven(&silenced()).into_iter().map(|a| a.0).collect();
         let observed: Vec<Observed<'_>> = property.iter().map(Observed::of).collect();
-        let evidence = Evidence {
-            base: &base.0,
-            base_run: &[],
-            property: &property,
-            lease_side: &[],
-            functions: Functions {
-                digests: &[],
-                tag: "",
-            },
-            need_shared: &NeedShared::new(),
-            liveness: ALIVE,
-        };
+        let need_shared = NeedShared::new();
+        let evidence = Evidence::before(&base.0, &[], &property, &need_shared);
         let files = [
             CORE.parse().unwrap(),
             "tests/sealed/test_net.py".parse().unwrap(),
