@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from . import asks, mirror, twins
 from .codec import CodecError
 from .effects import State, happen
+from .frozen import Frozen
 from .guard import Guard
 from .link import Link
 from .peer import Peer
@@ -45,6 +46,7 @@ class Connection(Peer):
         self._guard = Guard(self, sealed, tamper)
         self._coin = twins.Coin(secret)
         self._state = State(guarded=True)
+        self._frozen = Frozen(self)
         self._levels: list[tuple[str | None, int]] = []
         self._reset = False
         self._deferred: list[BaseException] = []
@@ -176,6 +178,7 @@ class Connection(Peer):
 
     def between_cases(self) -> None:
         """Nothing shared is followed into the next case; what the tests no longer hold is let go."""
+        self._frozen.look()
         for link in self._links:
             link.space.clear()
         self._reset = True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import asks, export
 from .codec import BY_VALUE, CodecError
+from .real import REAL
 from .stdlib import resolve, value_base
 
 if TYPE_CHECKING:
@@ -591,9 +592,9 @@ def _valued(cls: Any, base: Any, plain: Any) -> Any:
     import datetime as dt
     import pathlib
 
-    if base is dt.datetime:
+    if base is REAL.datetime:
         return base.__new__(cls, plain.year, plain.month, plain.day, plain.hour, plain.minute, plain.second, plain.microsecond, plain.tzinfo, fold=plain.fold)
-    if base is dt.date:
+    if base is REAL.date:
         return base.__new__(cls, plain.year, plain.month, plain.day)
     if base is dt.timedelta:
         return base.__new__(cls, plain.days, plain.seconds, plain.microseconds)

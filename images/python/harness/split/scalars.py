@@ -17,6 +17,8 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from .real import REAL
+
 Row = tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., Any]]
 
 
@@ -51,12 +53,12 @@ def _pattern(pattern: Any, flags: Any) -> re.Pattern[Any]:
 
 def _datetime(*parts: Any) -> datetime.datetime:
     *numbers, zone, fold = parts
-    return datetime.datetime(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
+    return REAL.datetime(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
 
 
 def _time(*parts: Any) -> datetime.time:
     *numbers, zone, fold = parts
-    return datetime.time(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
+    return REAL.time(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
 
 
 TABLE: list[Row] = [
@@ -66,7 +68,7 @@ TABLE: list[Row] = [
     (PosixPath, lambda v: (str(v),), lambda text: PosixPath(_text(text))),
     (PurePosixPath, lambda v: (str(v),), lambda text: PurePosixPath(_text(text))),
     (PureWindowsPath, lambda v: (str(v),), lambda text: PureWindowsPath(_text(text))),
-    (datetime.date, lambda v: (v.year, v.month, v.day), lambda *n: datetime.date(*[_whole(x) for x in n])),
+    (datetime.date, lambda v: (v.year, v.month, v.day), lambda *n: REAL.date(*[_whole(x) for x in n])),
     (
         datetime.datetime,
         lambda v: (v.year, v.month, v.day, v.hour, v.minute, v.second, v.microsecond, v.tzinfo, v.fold),

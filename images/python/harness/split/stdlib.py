@@ -27,6 +27,8 @@ import types
 import uuid
 from typing import Any
 
+from .real import REAL
+
 _NEVER_LOADED = {"antigravity", "this", "idlelib", "test", "turtledemo", "turtle", "tkinter", "lib2to3", "__main__"}
 VALUES = object()  # "no plain part"
 
@@ -139,8 +141,8 @@ _PARTS: tuple[tuple[type, Any], ...] = (
     (bool, bool), (int, int.__int__), (float, float.__float__), (complex, complex.__complex__), (str, str.__str__),
     (bytes, lambda v: bytes(memoryview(v))), (tuple, lambda v: tuple(tuple.__iter__(v))),
     (frozenset, lambda v: frozenset(frozenset.__iter__(v))),
-    (datetime.datetime, lambda v: datetime.datetime(v.year, v.month, v.day, v.hour, v.minute, v.second, v.microsecond, None, fold=v.fold)),
-    (datetime.date, lambda v: datetime.date(v.year, v.month, v.day)),
+    (datetime.datetime, lambda v: REAL.datetime(v.year, v.month, v.day, v.hour, v.minute, v.second, v.microsecond, v.tzinfo, fold=v.fold)),
+    (datetime.date, lambda v: REAL.date(v.year, v.month, v.day)),
     (datetime.timedelta, lambda v: datetime.timedelta(v.days, v.seconds, v.microseconds)),
     (decimal.Decimal, lambda v: decimal.Decimal(decimal.Decimal.__str__(v))),
     (pathlib.PurePosixPath, lambda v: pathlib.PurePosixPath(pathlib.PurePosixPath.__str__(v))),
