@@ -11,6 +11,7 @@ from __future__ import annotations
 import abc
 import enum
 import inspect
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -271,7 +272,9 @@ class RemoteModule(types.ModuleType):
         _set(self, "_t_peer", peer)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_t_") or name in ("__spec__", "__loader__", "__builtins__"):
+        if name.startswith("_t_") or name == "__builtins__":
+            raise AttributeError(name)
+        if name in ("__spec__", "__loader__") and sys._getframe(1).f_code.co_filename.startswith("<frozen importlib"):
             raise AttributeError(name)
         peer = _get(self, "_t_peer")
         if name == "__all__":
@@ -284,13 +287,14 @@ class RemoteModule(types.ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = _module_dict(self)
-        if name in _LOCAL_NAMES:
-            own[name] = value
+        if sys._getframe(1).f_code.co_filename.startswith("<frozen importlib"):
+            if name in _LOCAL_NAMES:  # else it binds a submodule, as the other end's import has done there
+                own[name] = value
             return
-        if isinstance(value, RemoteModule):
-            own[name] = value
-        else:
-            own.pop(name, None)
+        if isinstance(value, types.ModuleType) and sys.modules.get(f"{_get(self, '__name__')}.{name}") is value:
+            own[name] = value  # a sealed module inside a package of the product's
+            return
+        own.pop(name, None)
         _get(self, "_t_peer").request(asks.SETATTR, (self, name, value))
 
     def __delattr__(self, name: str) -> None:
