@@ -29,6 +29,7 @@ class State:
         self._chdir, self._getcwd = os.chdir, os.getcwd
         self._directory = self._getcwd()
         self._environment = dict(os.environ)
+        self._raw = dict(_bytes_of_environment())
         self._arguments = list(sys.argv)
         self._moved = False
         os.chdir = self._watched_chdir
@@ -46,7 +47,9 @@ class State:
                 now = self._getcwd()
                 if now != self._directory:
                     self._directory = directory = now
-        if os.environ != self._environment:
+        raw = _bytes_of_environment()
+        if raw != self._raw:
+            self._raw = dict(raw)
             now_is = dict(os.environ)
             environment = {
                 key: now_is.get(key)
@@ -74,6 +77,7 @@ class State:
                 if not (self._guarded and type(key) is str and key.startswith("PYTHON")):
                     self._set(key, value)
             self._environment = dict(os.environ)
+            self._raw = dict(_bytes_of_environment())
         if type(arguments) is list and all(type(text) is str for text in arguments):
             sys.argv[:] = arguments
             self._arguments = list(arguments)
@@ -87,6 +91,12 @@ class State:
                 os.environ.pop(key, None)
             elif type(value) is str:
                 os.environ[key] = value
+
+
+def _bytes_of_environment() -> dict[bytes, bytes]:
+    """What `os.environ` holds inside: compared at every call, so without its decoding."""
+    data: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
+    return data
 
 
 class Gathered:

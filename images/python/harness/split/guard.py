@@ -167,6 +167,8 @@ class Guard:
                 raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
             self._refuse(f"{name} of a {kind.__name__}", AttributeError)
         if isinstance(target, type) and not any(name in vars(part) for part in target.__mro__):
+            if not hasattr(target, name):
+                raise AttributeError(f"type object {kind.__name__!r} has no attribute {name!r}")
             self._refuse(f"{name} of a class", AttributeError)
         return self._given(getattr(target, name), name, kind)
 

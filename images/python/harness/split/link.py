@@ -13,7 +13,7 @@ from .codec import MAX_BYTES
 from .space import Space
 
 _LENGTH = struct.Struct("<I")
-_CHUNK = 1 << 16
+_CHUNK = 1 << 13
 
 
 class LinkGone(Exception):

@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any
 
 from . import export, mirror
-from .asks import CHUNK, COMPARE, ITER, SPECIAL, STEP
+from .asks import CHUNK, COMPARE, DIR, FACTS, FIELDS, FIND, ITER, SIGNATURE, SPECIAL, STEP
 from .codec import CodecError, Decoder, Encoder
 from .link import Link, LinkBroken, LinkGone
 from .loops import Loops
@@ -22,6 +22,8 @@ from .space import Space, replace, snapshot
 REQUEST, RETURN, RAISE = 1, 2, 3
 FORGET, SYNC, EXTRA, APART = 1, 2, 4, 8
 
+# Answers whose containers are nobody's to keep.
+_APART = (COMPARE, FACTS, FIELDS, SIGNATURE, DIR, FIND)
 _u32 = "little"
 
 
@@ -76,7 +78,7 @@ class Peer:
             self._raise_over(link, error)
             return
         try:
-            self._send(link, RETURN, op, result, op == COMPARE)
+            self._send(link, RETURN, op, result, op in _APART)
         except CodecError as error:
             self._raise_over(link, CrossError(str(error)))
         except RecursionError as error:

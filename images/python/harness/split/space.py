@@ -8,12 +8,13 @@ newest few are followed; a large one is followed until its own call returns.
 from __future__ import annotations
 
 import operator
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from typing import Any
 
 from .arrays import is_array
 
-FOLLOWED = 48
+FOLLOWED = 24
 LARGE = 2_000
 
 _is = operator.is_
@@ -64,6 +65,8 @@ class Space:
 
     def to_forget(self) -> list[int]:
         """What the oracle gives up now and has not told yet: all but the newest, and what is large."""
+        if not self.objects:
+            return self._untold
         numbers = list(self.objects)
         old = max(0, len(numbers) - FOLLOWED)
         for at, number in enumerate(numbers):
@@ -89,36 +92,47 @@ class Space:
 
 
 def _size(value: Any) -> int:
-    return int(value.size) if is_array(value) else len(value)
+    return len(value) if type(value) in _KINDS else int(value.size)
 
 
 def snapshot(value: Any) -> Any:
-    kind = type(value)
-    if kind is list or kind is deque:
-        return list(value)
-    if kind is set:
-        return value.copy()
-    if kind is bytearray:
-        return bytes(value)
-    if is_array(value):
-        return value.copy()
-    return dict.copy(value) if kind is dict else dict(dict.items(value))
+    """What a container holds now, cheaply kept."""
+    take = _SNAPSHOTS.get(type(value))
+    return value.copy() if take is None else take(value)
 
 
 def differs(value: Any, before: Any) -> bool:
     """By identity of what is in it: no method of an element is called."""
-    kind = type(value)
-    if is_array(value):
-        return bool(value.shape != before.shape or value.dtype != before.dtype or value.tobytes() != before.tobytes())
+    look = _KINDS.get(type(value))
+    return _other_array(value, before) if look is None else look(value, before)
+
+
+def _other_items(value: Any, before: Any) -> bool:
+    return len(value) != len(before) or not all(map(_is, value, before))
+
+
+def _other_set(value: Any, before: Any) -> bool:
+    return len(value) != len(before) or {id(item) for item in value} != {id(item) for item in before}
+
+
+def _other_pairs(value: Any, before: Any) -> bool:
     if len(value) != len(before):
         return True
-    if kind is list or kind is deque:
-        return not all(map(_is, value, before))
-    if kind is set:
-        return {id(item) for item in value} != {id(item) for item in before}
-    if kind is bytearray:
-        return bool(value != before)
     return not (all(map(_is, dict.keys(value), before)) and all(map(_is, dict.values(value), before.values())))
+
+
+def _other_array(value: Any, before: Any) -> bool:
+    return bool(value.shape != before.shape or value.dtype != before.dtype or value.tobytes() != before.tobytes())
+
+
+_KINDS: dict[type, Callable[[Any, Any], bool]] = {
+    list: _other_items, deque: _other_items, set: _other_set, bytearray: lambda value, before: bool(value != before),
+    dict: _other_pairs, OrderedDict: _other_pairs, Counter: _other_pairs, defaultdict: _other_pairs,
+}  # fmt: skip
+_SNAPSHOTS: dict[type, Callable[[Any], Any]] = {
+    list: list, deque: list, set: set, bytearray: bytes, dict: dict,
+    **{kind: lambda value: dict(dict.items(value)) for kind in (OrderedDict, Counter, defaultdict)},
+}  # fmt: skip
 
 
 def replace(value: Any, new: Any) -> None:
