@@ -12,7 +12,7 @@ import sys
 import time
 from typing import NoReturn
 
-from . import environ, session
+from . import environ, session, witness
 from .channel import Channel, leave_with
 from .confine import confine
 from .layout import Layout
@@ -24,17 +24,21 @@ HIGH = 200  # record and output descriptors go up here, out of the way of tests
 
 def run(descriptors: list[int], layout: Layout, policy: Policy, prepared: session.Prepared) -> NoReturn:
     os.setsid()
-    told = Task.decode(_read_order(descriptors[0]))
-    record, output = _arrange(*descriptors[1:])
+    orders, record, output = _arrange(*descriptors)
+    native = witness.load(layout)
+    native.open(orders, record)  # takes the key off the pipe: nothing written in Python ever holds it
+    told = Task.decode(_read_order(orders))
+    os.close(orders)
     os.chdir(layout.tree)
     confine(told.uid, told.uid)
     _environment(environ.of_attempt(layout, policy, told.attempt, told.hash_seed))
     _streams()
     random.seed()  # not the zygote's state; every case is seeded again
-    channel = Channel(record, output, told.token.hex().encode())
+    channel = Channel(native.send, output, told.token.hex().encode())
     leave = leave_with(told.exit_code)
     channel.send(kind="booted")
-    last = session.run(channel, layout, policy, told.attempt, prepared)
+    watching = None if told.attempt.split else native
+    last = session.run(channel, layout, policy, told.attempt, prepared, told.canaries, watching)
     if last is not None:
         channel.send(kind="end", **last)
         leave()
@@ -48,16 +52,16 @@ def _read_order(fd: int) -> bytes:
     return b"".join(parts)
 
 
-def _arrange(record: int, output: int) -> tuple[int, int]:
-    """stdin is empty, stdout and stderr are the output pipe, and besides the two pipes nothing is open."""
-    kept = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH) for fd in (record, output)]
+def _arrange(orders: int, record: int, output: int) -> tuple[int, int, int]:
+    """stdin is empty, stdout and stderr are the output pipe, and besides the three pipes nothing is open."""
+    kept = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH) for fd in (record, output, orders)]
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.closerange(3, min(kept))
     os.closerange(max(kept) + 1, os.sysconf("SC_OPEN_MAX"))
-    return kept[0], kept[1]
+    return kept[2], kept[0], kept[1]
 
 
 def _environment(values: dict[str, str]) -> None:

@@ -1,26 +1,32 @@
 """The attempt's side of the record pipe.
 
-The only writer of records. It keeps its own references to the few functions it needs, taken before any code of the
-candidate ran, and is silent in forks: a child of a test that falls back into pytest says nothing and ends.
+The only writer of records: the witness's pen, which marks each with a key that no Python object holds. It keeps its own
+references to the few functions it needs, taken before any code of the candidate ran, and is silent in forks: a child of a
+test that falls back into pytest says nothing and ends.
 """
 
-import _thread
 import contextlib
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from types import FunctionType
+from typing import NoReturn, cast
 
-from .frames import JSON, Message, encode, encode_json
+from .frames import Message, encode_json
 from .output import mark
 
 HEAD = 5  # bytes of a frame before its body
 
 
 class Channel:
-    def __init__(self, fd: int, output: int, token: bytes) -> None:
-        self._writer = _writer(fd, output, token)
+    def __init__(self, pen: Callable[[bytes], None], output: int, token: bytes) -> None:
+        self._writer = _writer(pen, output, token)
         self._marks = 0
+
+    @property
+    def sender(self) -> FunctionType:
+        """The one function that calls the pen."""
+        return cast(FunctionType, self._writer)
 
     def send(self, **record: object) -> None:
         self._writer(record, None)
@@ -35,10 +41,9 @@ class Channel:
         return self._marks
 
 
-def _writer(fd: int, output: int, token: bytes) -> Callable[[Message | None, int | None], None]:
-    write, getpid, leave, frame, as_json, border = os.write, os.getpid, os._exit, encode, encode_json, mark
+def _writer(pen: Callable[[bytes], None], output: int, token: bytes) -> Callable[[Message | None, int | None], None]:
+    write, getpid, leave, as_json, border = os.write, os.getpid, os._exit, encode_json, mark
     owner = getpid()
-    turn = _thread.allocate_lock()  # a tamper may be seen by any thread
 
     def push(target: int, data: bytes) -> None:
         while data:
@@ -51,9 +56,7 @@ def _writer(fd: int, output: int, token: bytes) -> Callable[[Message | None, int
             with contextlib.suppress(OSError):  # the test closed it: its text is lost, its records are not
                 push(output, border(token, number))
         if record is not None:
-            data = frame(JSON, token + as_json(record)[HEAD:])
-            with turn:
-                push(fd, data)
+            pen(as_json(record)[HEAD:])
 
     return speak
 

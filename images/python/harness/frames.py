@@ -5,6 +5,7 @@ its children. It never guesses: a frame that is too long, empty, of an unknown k
 `FrameError`, and the conversation is over.
 """
 
+import hmac
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from typing import Any
 MAX_FRAME = 1_048_576
 JSON = 0x4A
 TAR = 0x54
+MARK = 32
 
 _HEAD = struct.Struct(">IB")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -73,9 +75,8 @@ def decode_json(body: bytes) -> Message:
 class FrameBuffer:
     """Collects bytes as they come and yields whole frames."""
 
-    def __init__(self, kinds: tuple[int, ...] = (JSON, TAR), prefix: bytes = b"", limit: int = MAX_FRAME) -> None:
+    def __init__(self, kinds: tuple[int, ...] = (JSON, TAR), limit: int = MAX_FRAME) -> None:
         self._kinds = kinds
-        self._prefix = prefix  # what every body must begin with
         self._limit = limit
         self._data = bytearray()
         self._at = 0
@@ -101,9 +102,28 @@ class FrameBuffer:
         if self._at > 65_536:
             del self._data[: self._at]
             self._at = 0
-        if not body.startswith(self._prefix):
+        return kind, body
+
+
+class MarkedFrames(FrameBuffer):
+    """Frames whose bodies begin with half an HMAC-SHA256 in hex, over their number and the rest."""
+
+    def __init__(self, kinds: tuple[int, ...], key: bytes, limit: int) -> None:
+        super().__init__(kinds, limit=limit)
+        self._key = key
+        self._number = 0
+
+    def take(self) -> tuple[int, bytes] | None:
+        frame = super().take()
+        if frame is None:
+            return None
+        kind, body = frame
+        mark, text = body[:MARK], body[MARK:]
+        wanted = hmac.digest(self._key, self._number.to_bytes(8, "big") + text, "sha256").hex()[:MARK]
+        if not hmac.compare_digest(mark, wanted.encode()):
             raise FrameError("a frame without its mark")
-        return kind, body[len(self._prefix) :]
+        self._number += 1
+        return kind, text
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -17,6 +17,7 @@ class Layout:
     state: str = "/run/tribunal"
     runner: str = "/opt/tribunal/runner"
     deps: str = "/opt/tribunal/deps"
+    lib: str = "/opt/tribunal/lib"
     scratch: tuple[str, ...] = ("/tmp", "/dev/shm", "/dev/mqueue")  # noqa: S108
 
     @property

@@ -8,13 +8,13 @@ end is never reported.
 import os
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import pytest
 from _pytest.config import Config
 from _pytest.terminal import TerminalReporter
 
-from . import hypothesis_settings, seeds
+from . import canary, hypothesis_settings, seeds
 from .channel import Channel
 from .collection import Collected, case, failure, name, unique
 from .exceptions import Exceptions
@@ -45,11 +45,13 @@ class Sink:
 
 class Plugin:
     def __init__(
-        self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt, tampers: Tampers
+        self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt, tampers: Tampers,
+        canaries: Sequence[canary.Canary] = (),
     ) -> None:  # fmt: skip
-        self.canaries = {"run": 0, "passed": 0}
         self._channel = channel
         self._tampers = tampers
+        self._canaries = canaries
+        self._planted: set[int] = set()  # their numbers
         self._exceptions = exceptions
         self._order = order
         self._judge = Judge(sides, exceptions, order.unsilenced)
@@ -116,6 +118,9 @@ class Plugin:
             else:
                 self._collected.cases.append(case(item, node))
                 cases.append((item, node))
+        self._planted = set(canary.places(self._canaries, len(cases)))
+        for at, item, node in canary.plant(self._canaries, cases):
+            self._collected.cases.insert(at, case(item, node))
         silent = self._silences.report(self._collected, self._order.unsilenced)
         self._collected.send(self._channel)
         if not self._order.collect_only:
@@ -142,7 +147,7 @@ class Plugin:
             self._failed = False
             self._begin(number)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
-            if self._failed and self._order.stop_on_failure:
+            if self._failed and self._order.stop_on_failure and number not in self._planted:
                 return
 
     def _begin(self, number: int) -> None:

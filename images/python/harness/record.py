@@ -6,9 +6,11 @@ for anything else, which ends the attempt as `protocol`.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from .canary import Canary, places
 from .frames import Message, plain
 
 NODE, REASON, TYPE, MESSAGE, TRACEBACK, NAME = 4200, 2000, 200, 2000, 6000, 1000
@@ -32,6 +34,7 @@ class Running:
     when: str = "setup"
     phases: list[Message] = field(default_factory=list)
     tamper: list[Message] = field(default_factory=list)  # of the phase it is in
+    words: str | None = None  # a canary's
 
 
 class Printed(Protocol):
@@ -43,7 +46,7 @@ class Printed(Protocol):
 
 
 class Ledger:
-    def __init__(self, attempt: int, output: Printed) -> None:
+    def __init__(self, attempt: int, output: Printed, canaries: Sequence[Canary] = ()) -> None:
         self.booted = False
         self.ended = False
         self.running: Running | None = None
@@ -51,6 +54,9 @@ class Ledger:
         self.canaries: Message = {"run": 0, "passed": 0}
         self._attempt = attempt
         self._output = output
+        self._planted = canaries
+        self._words: dict[int, str] = {}  # of the canaries, by number
+        self._pieces: list[Message] = []  # of the collection, until it is whole
         self._collecting = True
         self._nodes: list[str] = []
         self._next = 0
@@ -69,21 +75,19 @@ class Ledger:
             self._tamper(record)
             return []
         if kind == "collected" and self._collecting:
-            return [self._collected(record)]
+            return self._collected(record)
         if kind == "begin" and not self._collecting and self.running is None:
             return self._begin(record)
         if kind == "phase" and self.running is not None:
             return self._phase(record, self.running)
         if kind == "end" and not self._collecting and self.running is None:
             self.ended = True
-            canaries = _object(record, "canaries")
-            self.canaries = {key: _count(canaries, key) for key in ("run", "passed")}
             return []
         raise ForeignRecord(f"a record of kind {str(kind)[:20]!r} out of order")
 
     def interrupted(self, output: str) -> list[Message]:
         """The frame of the case that was running when the attempt ended, if one was."""
-        running, self.running = self.running, None
+        running, self.running = self.shown, None
         if running is None:
             return []
         running.phases.append(
@@ -95,7 +99,12 @@ class Ledger:
         )  # fmt: skip
         return [self._case(running)]
 
-    def _collected(self, record: Message) -> Message:
+    @property
+    def shown(self) -> Running | None:
+        """The case the attempt is in, unless it is a canary."""
+        return None if self.running is None or self.running.words is not None else self.running
+
+    def _collected(self, record: Message) -> list[Message]:
         cases = [self._collected_case(item) for item in _list(record, "cases")]
         if len(self._nodes) > CASES or sum(map(len, self._nodes)) > NODES:
             raise ForeignRecord("too many cases")
@@ -112,10 +121,30 @@ class Ledger:
         ]  # fmt: skip
         more = _truth(record, "more")
         self._collecting = more
-        return {
-            "type": "collected", "attempt": self._attempt, "cases": cases, "errors": errors, "skips": skips,
-            "more": more,
-        }  # fmt: skip
+        self._pieces.append(
+            {
+                "type": "collected", "attempt": self._attempt, "cases": cases, "errors": errors, "skips": skips,
+                "more": more,
+            }
+        )  # fmt: skip
+        if more:
+            return []
+        pieces, self._pieces = self._pieces, []
+        self._take_canaries_out(pieces)
+        return pieces
+
+    def _take_canaries_out(self, pieces: list[Message]) -> None:
+        """Where they stand is PID 1's own draw, so no name is needed to know them."""
+        others = len(self._nodes) - len(self._planted) if self._nodes else 0
+        if self._nodes and others < 1:
+            raise ForeignRecord("a collection without its canaries")
+        standing = places(self._planted, others)
+        self._words = {at: canary.words for at, canary in zip(standing, self._planted, strict=False)}
+        begin = 0
+        for piece in pieces:
+            cases = piece["cases"]
+            piece["cases"] = [case for n, case in enumerate(cases, begin) if n not in self._words]
+            begin += len(cases)
 
     def _collected_case(self, item: Message) -> Message:
         node = _text(item, "node", NODE)
@@ -132,7 +161,7 @@ class Ledger:
             raise ForeignRecord("a case that is not due")
         self._next = number + 1
         self._output.begin(_count(record, "mark"))
-        self.running = Running(self._nodes[number])
+        self.running = Running(self._nodes[number], words=self._words.get(number))
         return []
 
     def _phase(self, record: Message, running: Running) -> list[Message]:
@@ -162,7 +191,17 @@ class Ledger:
             running.when = following
             return []
         self.running = None
+        if running.words is not None:
+            self._canary(running, running.words)
+            return []
         return [self._case(running)]
+
+    def _canary(self, running: Running, words: str) -> None:
+        said = [(phase["exception"] or {}).get("message") for phase in running.phases if phase["outcome"] == "failed"]
+        self.canaries["run"] += 1
+        self.canaries["passed"] += said != [words]
+        seen = [told for phase in running.phases for told in phase["tamper"] if told not in self.tamper]
+        self.tamper = [*self.tamper, *seen][:TAMPERS]
 
     def _tamper(self, record: Message) -> None:
         into = self.tamper if self.running is None else self.running.tamper

@@ -7,6 +7,7 @@ What does not depend on an attempt is made ready in the zygote, without running 
 
 import ast
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
@@ -14,9 +15,11 @@ from types import CodeType
 import _pytest.assertion.rewrite
 import _pytest.runner
 from _pytest.config import Config, get_config
+from pluggy import PluginManager
 
 from . import hypothesis_settings, imports, mutate, seeds
 from .asyncs import Asyncs
+from .canary import Canary
 from .channel import Channel
 from .collection import Collected, conftest_failure, failure
 from .exceptions import Exceptions
@@ -26,6 +29,7 @@ from .orders import Attempt, Policy
 from .plugin import Plugin
 from .source import PRODUCT, Sides
 from .tampers import Tampers
+from .witness import Native
 
 OVERRIDES = ("addopts=", "required_plugins=", "log_cli=false", "log_file=", "strict_config=false")
 
@@ -76,12 +80,15 @@ def _compiled(layout: Layout, policy: Policy, files: tuple[str, ...]) -> dict[st
     return codes
 
 
-def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared) -> Message | None:
+def run(
+    channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared,
+    canaries: Sequence[Canary] = (), native: Native | None = None,
+) -> Message | None:  # fmt: skip
     """What the last record says; None means that the session did not reach its own end."""
     sides = Sides(layout, policy)
     exceptions = Exceptions(sides)
     tampers = Tampers(channel)
-    plugin = Plugin(channel, sides, exceptions, order, tampers)
+    plugin = Plugin(channel, sides, exceptions, order, tampers, canaries)
     seeds.apply(order.seed)
     hypothesis_settings.apply(order.seed)
     compiled = imports.Compiled(prepared.codes)
@@ -93,6 +100,8 @@ def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepar
         manager = prepared.config.pluginmanager
         for each in (plugin, Asyncs()):
             manager.register(each)
+        if native is not None:
+            _arm(native, plugin, channel, compiled, manager)
         hypothesis_settings.register(manager)
         files = [f"{layout.tree}/{file}" for file in order.files(policy, prepared.files)]
         config: Config = manager.hook.pytest_cmdline_parse(pluginmanager=manager, args=[*prepared.arguments, *files])
@@ -103,11 +112,21 @@ def run(channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepar
         config.hook.pytest_cmdline_main(config=config)
     finally:
         config._ensure_unconfigure()
-    return {"canaries": plugin.canaries} if plugin.complete() else None
+    return {} if plugin.complete() else None
+
+
+def _arm(native: Native, plugin: Plugin, channel: Channel, compiled: imports.Compiled, manager: PluginManager) -> None:
+    """Product code comes with the first sealed file: from here on the witness tells."""
+    native.also("harness plug-in", vars(plugin))
+    native.also("harness channel", vars(channel))
+    native.also("compiled sealed modules", compiled.codes)
+    native.also("compiled sealed modules", vars(compiled))
+    native.also("pytest's plug-ins", manager._name2plugin)
+    native.arm(channel.sender)
 
 
 def _without_session(channel: Channel, exceptions: Exceptions, layout: Layout, error: BaseException) -> Message:
     """pytest could not even be configured, mostly for a conftest that cannot be imported: all cases are missing."""
     file, cause = conftest_failure(error, layout.tree) or ("", error)
     Collected(errors=[failure(file, exceptions.describe(cause))]).send(channel)
-    return {"canaries": {"run": 0, "passed": 0}}
+    return {}

@@ -21,6 +21,10 @@ class Sides:
         marked += [(f"{layout.tree}/{root}", SEALED) for root in policy.sealed_roots]
         self._marked = sorted(marked, key=lambda item: -len(item[0]))  # the longest prefix decides
 
+    def marked(self) -> list[tuple[str, str]]:
+        """Prefixes of files and whose they are; the longest decides."""
+        return [*self._marked, (self._tree, SEALED)]
+
     def of_file(self, path: str) -> str | None:
         for prefix, side in self._marked:
             if path == prefix or (prefix.endswith("/") and path.startswith(prefix)):

@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 
-from . import digesting, etc, planting, sweep
+from . import canary, digesting, etc, planting, sweep
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
 from .layout import CASE_OUTPUT_FACTOR, Layout, package_version
 from .orders import Attempt, BadOrder, Configure, Plant, digest_files
@@ -145,7 +145,11 @@ class Supervisor:
         uid = configured.uid_base + order.attempt % configured.uid_count
         self._clean(uid)
         pins.write(order.clock, order.seed, configured.policy.cpus)
-        task = Task(order, uid, start.hash_seed, secrets.token_bytes(16), 80 + secrets.randbelow(40))
+        whole = not order.collect_only and order.only is None and not order.unsilenced
+        task = Task(
+            order, uid, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32), 80 + secrets.randbelow(40),
+            canary.drawn() if whole else (),
+        )  # fmt: skip
         summary = self._watched(configured, start, task)
         self._clean(uid)
         if not overlay.unchanged():
@@ -164,13 +168,13 @@ class Supervisor:
                 os.set_blocking(fd, False)
             token = task.token.hex().encode()
             output = Output(output_read, token, policy.output_bytes, CASE_OUTPUT_FACTOR)
-            ledger = Ledger(task.attempt.attempt, output)
+            ledger = Ledger(task.attempt.attempt, output, task.canaries)
             pid = start.fork((order_read, record_write, output_write))
             for fd in (order_read, record_write, output_write):
                 held.close(fd)
             watch = Watch(
                 pid, task.exit_code, Limits(policy.attempt_timeout_ms, policy.case_timeout_ms), ledger, output,
-                Pipes(order_write, record_read), token, self._server, self._reaper, held.close,
+                Pipes(order_write, record_read), task.key, self._server, self._reaper, held.close,
             )  # fmt: skip
             try:
                 watch.until_it_ends(task.encode(), self._wake)

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from .canary import Canary
 from .orders import Attempt, Instant, Product
 
 
@@ -15,7 +16,9 @@ class Task:
     uid: int
     hash_seed: int
     token: bytes
+    key: bytes  # for the marks of records; never told in the order itself, and unknown to the attempt's Python
     exit_code: int
+    canaries: tuple[Canary, ...] = ()
 
     def encode(self) -> bytes:
         order = {
@@ -26,8 +29,9 @@ class Task:
             "stop_on_failure": self.attempt.stop_on_failure,
             "product": [self.attempt.product.kind, self.attempt.product.number, self.attempt.product.of],
             "uid": self.uid, "hash_seed": self.hash_seed, "token": self.token.hex(), "exit_code": self.exit_code,
+            "canaries": [[canary.place, canary.words] for canary in self.canaries],
         }  # fmt: skip
-        return json.dumps(order).encode()
+        return self.key + json.dumps(order).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> "Task":
@@ -39,4 +43,5 @@ class Task:
             product=Product(*item["product"]), only=None if only is None else tuple(only),
             collect_only=item["collect_only"], stop_on_failure=item["stop_on_failure"],
         )  # fmt: skip
-        return cls(order, item["uid"], item["hash_seed"], bytes.fromhex(item["token"]), item["exit_code"])
+        canaries = tuple(Canary(*each) for each in item["canaries"])
+        return cls(order, item["uid"], item["hash_seed"], bytes.fromhex(item["token"]), b"", item["exit_code"], canaries)

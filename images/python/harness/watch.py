@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from . import cgroup
-from .frames import JSON, FrameBuffer, FrameError, Message, decode_json
+from .frames import JSON, FrameError, MarkedFrames, Message, decode_json
 from .output import Output
 from .reaper import Exit, Reaper, run_delay_ms
 from .record import ForeignRecord, Ledger
@@ -57,12 +57,12 @@ class Pipes:
 
 class Watch:
     def __init__(
-        self, pid: int, exit_code: int, limits: Limits, ledger: Ledger, output: Output, pipes: Pipes, token: bytes,
+        self, pid: int, exit_code: int, limits: Limits, ledger: Ledger, output: Output, pipes: Pipes, key: bytes,
         server: Server, reaper: Reaper, close: Callable[[int], None],
     ) -> None:  # fmt: skip
         self._pid, self._exit_code, self._limits = pid, exit_code, limits
         self._ledger, self._output, self._pipes = ledger, output, pipes
-        self._records = FrameBuffer((JSON,), token, RECORD_LIMIT)
+        self._records = MarkedFrames((JSON,), key, RECORD_LIMIT)
         self._server, self._reaper, self._close = server, reaper, close
         self._end: str | None = None  # why we ended it, if we did
         self._started = time.monotonic()
@@ -110,7 +110,7 @@ class Watch:
         end = self._how(ended, kills)
         if not self._ledger.booted:
             raise AttemptFailed(f"a fork did not become an attempt: {self._output.rest()[-1000:]}")
-        running = self._ledger.running
+        running = self._ledger.shown
         last = self._output.rest()
         for frame in self._ledger.interrupted(last):
             self._server.send(frame)

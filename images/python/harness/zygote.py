@@ -15,7 +15,7 @@ import traceback
 import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import warm
+from . import warm, witness
 from .frames import FrameBuffer, Message, encode_json, read_message
 from .layout import Layout
 from .orders import Policy
@@ -34,6 +34,9 @@ def serve(control: int) -> int:
         layout, policy, files = _typed(setup)
         _interpreter(layout, policy)
         prepared = warm.up(layout, policy, files)
+        witness.load(layout)
+        if policy.shared:
+            witness.watch(layout, policy, files)
     except Exception:  # noqa: BLE001  whatever it is, PID 1 must learn it
         connection.sendall(encode_json({"failed": traceback.format_exc(limit=-6)[-4000:]}))
         return 1

@@ -1,11 +1,24 @@
 """Frames: what is taken, and that nothing else is."""
 
+import hashlib
+import hmac
 import json
 import os
 
 import pytest
 
-from harness.frames import JSON, MAX_FRAME, TAR, FrameBuffer, FrameError, decode_json, encode, encode_json, read_message
+from harness.frames import (
+    JSON,
+    MAX_FRAME,
+    TAR,
+    FrameBuffer,
+    FrameError,
+    MarkedFrames,
+    decode_json,
+    encode,
+    encode_json,
+    read_message,
+)
 
 
 def frames_of(data: bytes, step: int, **options) -> list[tuple[int, bytes]]:
@@ -51,11 +64,20 @@ def test_a_kind_that_is_not_expected_here():
 
 
 def test_a_body_without_its_mark():
-    assert frames_of(encode(JSON, b"mark{}"), 5, prefix=b"mark") == [(JSON, b"{}")]
-    buffer = FrameBuffer((JSON,), b"mark")
-    buffer.feed(encode(JSON, b"park{}"))
+    key = bytes(32)
+    good = MarkedFrames((JSON,), key, MAX_FRAME)
+    first = hmac.new(key, bytes(8) + b"{}", hashlib.sha256).hexdigest()[:32].encode()
+    second = hmac.new(key, bytes(7) + b"\1" + b"{}", hashlib.sha256).hexdigest()[:32].encode()
+    good.feed(encode(JSON, first + b"{}") + encode(JSON, second + b"{}"))
+    assert [good.take(), good.take()] == [(JSON, b"{}")] * 2
+    good.feed(encode(JSON, first + b"{}"))  # said once already
     with pytest.raises(FrameError):
-        buffer.take()
+        good.take()
+    for body in (second + b"{}", first + b"[]", b"{}", first):
+        bad = MarkedFrames((JSON,), key, MAX_FRAME)
+        bad.feed(encode(JSON, body))
+        with pytest.raises(FrameError):
+            bad.take()
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"1", b"nul", b"{", b"\xff", b'{"a":', b"[" * 200_000])

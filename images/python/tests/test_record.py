@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+from harness.canary import Canary
 from harness.record import ForeignRecord, Ledger
 
 CASE = {"node": "a.py::test_a", "file": "a.py", "qualname": "test_a", "marks": ["skip"]}
@@ -21,7 +22,7 @@ PHASE = {
 BOOTED, BEGIN, END = (
     {"kind": "booted"},
     {"kind": "begin", "case": 0, "mark": 1},
-    {"kind": "end", "canaries": {"run": 2, "passed": 1}},
+    {"kind": "end"},
 )
 CALL = PHASE | {"when": "call", "next": "teardown", "mark": 3}
 TEARDOWN = PHASE | {"when": "teardown", "next": None, "mark": 4}
@@ -49,7 +50,7 @@ def fed(*records) -> tuple[Ledger, list]:
 def test_a_whole_attempt():
     book, frames = fed(BOOTED, COLLECTED, BEGIN, PHASE, CALL, TEARDOWN, END)
     assert book.ended
-    assert book.canaries == {"run": 2, "passed": 1}
+    assert book.canaries == {"run": 0, "passed": 0}
     collected, case = frames
     assert collected == {
         "type": "collected",
@@ -118,8 +119,6 @@ def test_an_interruption_says_where():
         [BOOTED, COLLECTED, BEGIN | {"case": -1}],
         [BOOTED, COLLECTED, BEGIN | {"case": True}],
         [BOOTED, COLLECTED, END, END],
-        [BOOTED, COLLECTED, {"kind": "end"}],
-        [BOOTED, COLLECTED, END | {"canaries": {"run": -1, "passed": 0}}],
         [BOOTED, {"kind": "tamper", "tamper": "harmless", "what": "x"}],
         [BOOTED, {"kind": "tamper", "tamper": "refused", "what": 1}],
         [{"kind": "tamper", "tamper": "refused", "what": "x"}],
@@ -174,3 +173,51 @@ def test_collections_come_in_pieces():
     )
     assert [frame["more"] for frame in frames] == [True, True, False]
     assert book.running.node == "a.py::test_b"
+
+
+def canaries(place: int, **said) -> Ledger:
+    """A ledger that has one canary before the case `place`, and heard it fail with these words."""
+    book = Ledger(5, Printed(), [Canary(place, "words")])
+    pieces = [COLLECTED | {"cases": COLLECTED["cases"][:1], "more": True}, COLLECTED | {"cases": [CASE, CASE]}]
+    frames = [frame for record in (BOOTED, *pieces) for frame in book.accept(copy.deepcopy(record))]
+    assert [len(frame["cases"]) for frame in frames] == ([0, 2] if place == 0 else [1, 1])
+    number = BEGIN | {"case": place}
+    for record in (number, PHASE, CALL | {"outcome": "failed", **said}, TEARDOWN):
+        assert book.accept(copy.deepcopy(record | {"case": place})) == []
+    return book
+
+
+FAILED = {"type": "AssertionError", "message": "words", "traceback": ""}
+
+
+def test_a_canary_that_fails_as_it_must_is_not_told():
+    assert canaries(0, exception=FAILED).canaries == {"run": 1, "passed": 0}
+    assert canaries(1, exception=FAILED).canaries == {"run": 1, "passed": 0}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"outcome": "passed", "exception": None},
+        {"outcome": "skipped", "exception": FAILED},
+        {"exception": FAILED | {"message": "other words"}},
+        {"exception": None},
+    ],
+)
+def test_a_canary_that_does_not_fail_by_its_own_words_has_passed(said):
+    assert canaries(2, **said).canaries == {"run": 1, "passed": 1}
+
+
+def test_a_collection_without_its_canaries_is_foreign():
+    book = Ledger(5, Printed(), [Canary(0, "a"), Canary(1, "b")])
+    book.accept(copy.deepcopy(BOOTED))
+    with pytest.raises(ForeignRecord):
+        book.accept(copy.deepcopy(COLLECTED))
+
+
+def test_a_canary_that_was_running_at_the_end_is_nobodys_case():
+    book = Ledger(5, Printed(), [Canary(0, "words")])
+    for record in (BOOTED, COLLECTED, BEGIN):
+        book.accept(copy.deepcopy(record))
+    assert book.shown is None
+    assert book.interrupted("") == []

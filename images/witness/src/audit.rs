@@ -51,7 +51,6 @@ const FILES: &[&str] = &[
     "os.spawn",
     "os.system",
     "glob.glob",
-    "os.chdir",
 ]; // fmt: skip
 
 #[derive(Default)]
@@ -196,14 +195,14 @@ impl Audit {
     unsafe fn file(&self, sides: &mut Sides, event: &str, arguments: Object) -> Option<String> {
         // SAFETY: as for `event`.
         unsafe {
+            let scene = sides.look();
+            if !(scene.by_product() || scene.stray()) {
+                return None;
+            }
             let mut names = Vec::new();
             texts(sides, arguments, &mut names, 0);
             let hit = names.iter().find_map(|name| self.forbidden(event, name))?;
-            let scene = sides.look();
-            if !(scene.by_product() || scene.stray()) || shows_source(sides, &scene) {
-                return None;
-            }
-            Some(format!("{event} {hit}"))
+            (!shows_source(sides, &scene)).then(|| format!("{event} {hit}"))
         }
     }
 

@@ -41,7 +41,7 @@ const METHODS: usize = 6;
 
 static mut METHOD_TABLE: [MethodDef; METHODS] = [
     method(c"watch", watch_interpreter, py::METH_VARARGS),
-    method(c"arm", arm, py::METH_VARARGS),
+    method(c"arm", arm, py::METH_O),
     method(c"also", also, py::METH_VARARGS),
     method(c"open", open, py::METH_VARARGS),
     method(c"send", send, py::METH_O),
@@ -88,7 +88,7 @@ unsafe extern "C" fn watch_interpreter(_: Object, arguments: Object) -> Object {
             return py::raise(c"armed already");
         }
         let witness = state::get();
-        if witness.sender != 0 {
+        if witness.watch.is_started() {
             return py::raise(c"watched already");
         }
         let mut prefixes = Vec::new();
@@ -129,34 +129,38 @@ unsafe extern "C" fn watch_interpreter(_: Object, arguments: Object) -> Object {
     }
 }
 
-/// `open(key, records, function)`: the key is read from one descriptor, records go to the other, and only that
-/// function may send them.
+/// `open(key, records)`: the key is read from one descriptor, records go to the other.
 unsafe extern "C" fn open(_: Object, arguments: Object) -> Object {
     // SAFETY: as for `watch_interpreter`.
     unsafe {
         let at = |n| py::PyTuple_GetItem(arguments, n);
         let witness = state::get();
-        if py::PyTuple_Size(arguments) != 3
-            || witness.line.is_open()
-            || !py::is(at(2), &raw mut py::PyFunction_Type)
-        {
-            return py::raise(c"open() takes two descriptors and a function, once");
+        if py::PyTuple_Size(arguments) != 2 || witness.line.is_open() {
+            return py::raise(c"open() takes two descriptors, once");
         }
         let number = |n| c_int::try_from(py::PyLong_AsLong(at(n))).unwrap_or(-1);
         if !witness.line.open(number(0), number(1)) {
             return py::raise(c"no key came");
         }
-        witness.sender = py::PyFunction_GetCode(at(2)) as usize;
         witness.seed();
         py::new_none()
     }
 }
 
-/// `arm()`: from now on what product code does is told. There is no way back.
-unsafe extern "C" fn arm(_: Object, _: Object) -> Object {
+/// `arm(function)`: from now on what product code does is told, and only that function may send records. There is no
+/// way back.
+unsafe extern "C" fn arm(_: Object, sender: Object) -> Object {
     // SAFETY: as for `watch_interpreter`.
     unsafe {
         let witness = state::get();
+        if !witness.watch.is_started()
+            || state::is_armed()
+            || !py::is(sender, &raw mut py::PyFunction_Type)
+        {
+            return py::raise(c"arm() takes a function, once, after watch()");
+        }
+        witness.sender = py::PyFunction_GetCode(sender) as usize;
+        witness.sides.begin();
         witness.watch.arm_all(&mut witness.sides);
         state::arm();
         py::new_none()

@@ -47,6 +47,8 @@ pub(crate) struct Sides {
     cache: HashMap<usize, Side>,
     /// Code objects that product code made out of text; kept alive.
     made: HashSet<usize>,
+    /// The code at the bottom of the session's stack.
+    bottom: usize,
 }
 
 /// How many levels of the stack are looked at: recursion in a product must not make every look dear.
@@ -62,7 +64,7 @@ pub(crate) struct Scene {
     pub(crate) owner: Option<Side>,
     /// Which of the frames, counted from the inside, that was.
     pub(crate) distance: usize,
-    /// The outermost frame is the harness's: this is the thread that runs the session.
+    /// The stack was looked through, and its outermost frame is the session's.
     pub(crate) session: bool,
 }
 
@@ -267,11 +269,14 @@ impl Sides {
                     scene.owner = Some(side);
                     scene.distance = distance;
                 }
-                scene.session = side == Side::Harness;
+                let code = Owned(py::PyFrame_GetCode(frame));
                 let back = py::PyFrame_GetBack(frame);
                 py::Py_DecRef(frame);
                 frame = back;
-                if frame.is_null() || (scene.owner.is_some()) {
+                if frame.is_null() {
+                    scene.session = code.0 as usize == self.bottom;
+                }
+                if frame.is_null() || scene.owner.is_some() {
                     break;
                 }
             }
@@ -280,6 +285,21 @@ impl Sides {
             }
         }
         scene
+    }
+
+    /// The thread that calls this is the session's.
+    pub(crate) unsafe fn begin(&mut self) {
+        // SAFETY: as for `look`.
+        unsafe {
+            let mut frame = Owned(py::PyEval_GetFrame());
+            if !frame.0.is_null() {
+                py::Py_IncRef(frame.0);
+            }
+            while !frame.0.is_null() {
+                self.bottom = Owned(py::PyFrame_GetCode(frame.0)).0 as usize;
+                frame = Owned(py::PyFrame_GetBack(frame.0));
+            }
+        }
     }
 
     /// The side of the n-th frame from the inside.

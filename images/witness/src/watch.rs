@@ -98,6 +98,10 @@ impl Watch {
         self.dicts = dicts;
     }
 
+    pub(crate) fn is_started(&self) -> bool {
+        self.dicts >= 0
+    }
+
     pub(crate) fn armed(&self) -> usize {
         self.armed.len()
     }

@@ -15,7 +15,7 @@ from typing import Any
 
 IMAGE = os.environ.get("TRIBUNAL_RUNNER_IMAGE", "tribunal/python:3.13")
 HARNESS = Path(__file__).resolve().parent.parent.parent / "harness"
-LABEL = "tribunal-harness-tests"
+LABEL = f"tribunal-harness-tests-{os.getpid()}"  # of this run alone
 CAPABILITIES = ("SETUID", "SETGID", "SETPCAP", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER")
 POLICY: dict[str, Any] = {
     "src_roots": ["src/"],

@@ -102,8 +102,8 @@ def main(library, folder):
         if pid == 0:
             key_reader, key_writer = os.pipe()
             os.write(key_writer, KEY)
-            witness.open(key_reader, writer, say)
-            witness.arm()
+            witness.open(key_reader, writer)
+            witness.arm(say)
             run(folder, product, sealed)
             os._exit(0)
         os.close(writer)
