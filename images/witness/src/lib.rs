@@ -261,7 +261,7 @@ unsafe extern "C" fn dict_changed(event: c_int, dict: Object, key: Object, new: 
     0
 }
 
-unsafe extern "C" fn function_changed(event: c_int, function: Object, _new: Object) -> c_int {
+unsafe extern "C" fn function_changed(event: c_int, function: Object, new: Object) -> c_int {
     if event < 2 {
         return 0;
     }
@@ -269,7 +269,10 @@ unsafe extern "C" fn function_changed(event: c_int, function: Object, _new: Obje
         // SAFETY: called by the interpreter with the lock held, before the change.
         unsafe {
             let aside = py::Aside::new();
-            if let Some(what) = witness.watch.function(&mut witness.sides, event, function) {
+            if let Some(what) = witness
+                .watch
+                .function(&mut witness.sides, event, function, new)
+            {
                 witness.facts.add("witness", &what);
             }
             drop(aside);

@@ -345,6 +345,7 @@ impl Watch {
         sides: &mut Sides,
         event: i32,
         function: Object,
+        new: Object,
     ) -> Option<String> {
         if !(MODIFY_CODE..=MODIFY_KWDEFAULTS).contains(&event) {
             return None;
@@ -356,6 +357,14 @@ impl Watch {
             }
             let scene = sides.look();
             if !(scene.by_product() || scene.stray()) {
+                return None;
+            }
+            // `types.coroutine` gives a function of the library a copy of its own code.
+            let library = scene.inner_side() == Side::Library;
+            if library
+                && event == MODIFY_CODE
+                && sides.of_code(new) == sides.of_code(py::PyFunction_GetCode(function))
+            {
                 return None;
             }
             let name = py::text_attribute(function, c"__qualname__").unwrap_or_default();

@@ -4,12 +4,11 @@ Usage: drive.py LIBRARY FOLDER, with the snippets as JSON on stdin: `[[name, pro
 imported in a process of its own: first the product module `lib`, then the sealed module `check`, which may use it.
 """
 
-
-# What a zygote has loaded before any product code.
-import ctypes  # noqa: E401, F401
+import ctypes
 import dis
 import hashlib
 import hmac
+import importlib
 import importlib.machinery
 import importlib.util
 import json
@@ -19,6 +18,11 @@ import sys
 import time
 import traceback
 from pathlib import Path
+
+# What a zygote has loaded before any product code.
+LOADED = "csv decimal enum functools gc inspect logging operator random re threading types typing unittest.mock weakref"
+for name in LOADED.split():
+    importlib.import_module(name)
 
 KEY = bytes(range(32))
 sys.dont_write_bytecode = True
