@@ -36,6 +36,9 @@ test-rust:
 test-python:
 	images/python/tests/run.sh
 
+fuzz: ## the split's codec and both its ends under mutated frames, for an hour (SECONDS=3600)
+	docker run --rm --network none --volume "$(CURDIR)/images/python:/python:ro" --env PYTHONPATH=/opt/tribunal/runner --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 $${TRIBUNAL_RUNNER_IMAGE:-tribunal/python:3.13} /python/tests/split/fuzz.py --seconds $${SECONDS:-3600}
+
 check: ## formatting, lints, licences
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings

@@ -32,10 +32,20 @@ def writer(kind: type) -> Callable[[Encoder, Any], None] | None:
     return None
 
 
-def _numpy() -> Any:
+def _library(name: str) -> Any:
+    """One of the two libraries, by our own name: the decoder imports nothing that bytes name."""
     from importlib import import_module
 
-    return import_module("numpy")  # ours, by our own name: the decoder never imports what bytes name
+    from .codec import CodecError
+
+    try:
+        return import_module(name)
+    except ImportError:
+        raise CodecError(f"a value of {name}, which is not installed") from None
+
+
+def _numpy() -> Any:
+    return _library("numpy")
 
 
 def _array(enc: Encoder, value: Any) -> None:
@@ -138,10 +148,10 @@ def _plain_dtype(numpy: Any, kind: Any) -> Any:
 def _read_scalar(dec: Decoder) -> Any:
     from .codec import CodecError
 
-    parts = dec.value()
+    numpy, parts = _numpy(), dec.value()
     try:
         kind, data = parts
-        return _numpy().frombuffer(data, dtype=_plain_dtype(_numpy(), kind), count=1)[0]
+        return numpy.frombuffer(data, dtype=_plain_dtype(numpy, kind), count=1)[0]
     except Exception as error:
         raise CodecError("an impossible scalar") from error
 
@@ -149,21 +159,19 @@ def _read_scalar(dec: Decoder) -> Any:
 def _read_dtype(dec: Decoder) -> Any:
     from .codec import CodecError
 
-    parts = dec.value()
+    numpy, parts = _numpy(), dec.value()
     try:
-        return _plain_dtype(_numpy(), parts)
+        return _plain_dtype(numpy, parts)
     except Exception as error:
         raise CodecError("an impossible dtype") from error
 
 
 def _read_pandas(dec: Decoder) -> Any:
-    from importlib import import_module
-
     from .codec import CodecError
 
     parts = dec.value()
+    pandas = _library("pandas")
     try:
-        pandas: Any = import_module("pandas")
         kind, *rest = parts
         if kind == "frame":
             columns, index = rest

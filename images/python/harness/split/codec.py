@@ -481,7 +481,14 @@ def _read_ref(dec: Decoder) -> Any:
 
 
 def _read_handle(dec: Decoder) -> Any:
-    return dec.end.theirs(*_HANDLE.unpack(dec.take(_HANDLE.size)))
+    return dec.end.theirs(*_handle(dec))
+
+
+def _handle(dec: Decoder) -> tuple[int, int, int]:
+    kind, number, group = _HANDLE.unpack(dec.take(_HANDLE.size))
+    if number >> 62 or group >> 62:
+        raise CodecError("a handle out of range")
+    return kind, number, group
 
 
 def _read_named(dec: Decoder) -> Any:
@@ -492,7 +499,7 @@ def _read_named(dec: Decoder) -> Any:
 
 
 def _read_mirrored(dec: Decoder) -> Any:
-    _, number, group = _HANDLE.unpack(dec.take(_HANDLE.size))
+    _, number, group = _handle(dec)
     return dec.end.mirrored(number, group, dec.value())
 
 

@@ -104,6 +104,9 @@ class Connection(Peer):
     def gone(self) -> Any:
         self._gone()
 
+    def is_broken(self, error: Exception) -> bool:
+        return isinstance(error, ProductBroken)
+
     # -- values ---------------------------------------------------------------------------------------------------
 
     def named(self, module: str, name: str) -> Any:
@@ -123,11 +126,6 @@ class Connection(Peer):
         error.__dict__["__tribunal_product__"] = True
         if type(trace) is str:
             error.__dict__["__tribunal_traceback__"] = trace[-4000:]
-
-    def incoming(self, answer: Any) -> BaseException:
-        if not isinstance(answer, BaseException):
-            raise CodecError("what was raised is no exception")
-        return answer
 
     # -- equality and order ---------------------------------------------------------------------------------------
 

@@ -339,7 +339,10 @@ def make(peer: Peer, kind: int, number: int, group: int) -> Any:
     elif kind == export.FUNCTION:
         made = RemoteFunction(peer, number, group)
     elif kind == export.MODULE:
-        made = RemoteModule(peer, number, str(peer.request(asks.GETATTR, (Ref(number), "__name__"))))
+        name = peer.request(asks.GETATTR, (Ref(number), "__name__"))
+        if type(name) is not str:
+            raise CodecError("a module without a name")
+        made = RemoteModule(peer, number, name)
     elif kind == export.GENERATOR:
         return peer.generator(number)
     elif kind in (export.COROUTINE, export.ASYNCGEN):
@@ -628,6 +631,8 @@ def exception(peer: Peer, parts: Any) -> BaseException:
     if type(parts) is not tuple or len(parts) != 9:
         raise CodecError("an exception has nine parts")
     number, cls, args, state, more, cause, context, suppress, trace = parts
+    if type(number) is not int or not 0 <= number < 1 << 62:
+        raise CodecError("an exception without its number")
     held = peer.proxies.get(number)
     if held is not None:
         return held  # type: ignore[no-any-return]

@@ -67,7 +67,7 @@ class Peer:
             if kind == RETURN:
                 return answer
             if kind == RAISE:
-                raise self.incoming(answer)
+                raise answer
             self.answer(link, op, answer)
 
     def answer(self, link: Link, op: int, value: Any) -> None:
@@ -153,6 +153,8 @@ class Peer:
             except CodecError as error:
                 self._undo(link.space)
                 return self.spoiled(link, error)
+            except LinkGone:
+                return self.gone()
             except RecursionError:
                 # The stack is full here; whoever called us so deep learns it, on whichever side that is.
                 if body[0] != REQUEST:
@@ -180,9 +182,19 @@ class Peer:
             self.extra_in(dec.value())
         if flags & APART:
             dec.space = Space(self.first)
-        value = dec.value()
+        try:
+            value = dec.value()
+        except (CodecError, RecursionError, LinkGone):
+            raise
+        except Exception as error:
+            if self.is_broken(error):
+                raise
+            # What the other end raised while it was asked about what it had sent.
+            raise CodecError(f"a value that cannot be made here: {type(error).__name__}") from error
         if not dec.at_end():
             raise CodecError("more than one value")
+        if kind == RAISE and not isinstance(value, BaseException):
+            raise CodecError("what was raised is no exception")
         space.settle()
         return kind, op, value
 
@@ -224,6 +236,10 @@ class Peer:
     def gone(self) -> Any:
         raise NotImplementedError
 
+    def is_broken(self, error: Exception) -> bool:
+        """Whether it says that the conversation is over already."""
+        return False
+
     def extra_out(self, op: int) -> Any:
         """What travels beside a frame: releases, state, effects."""
         released = None
@@ -255,12 +271,6 @@ class Peer:
 
     def named(self, module: str, name: str) -> Any:
         raise NotImplementedError
-
-    def incoming(self, answer: Any) -> BaseException:
-        """An exception that the other end raised, ready to be raised here."""
-        if not isinstance(answer, BaseException):
-            raise CodecError("what was raised is no exception")
-        return answer
 
     # -- values ---------------------------------------------------------------------------------------------------
 
