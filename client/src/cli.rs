@@ -45,6 +45,8 @@ pub enum Command {
     Init(Init),
     /// Compare the manifest with the sealed test files, or write it
     Manifest(Manifest),
+    /// Which sealed files need the product in their own process; with --write, list them in the policy
+    Modes(Modes),
     /// Leases for sealed cases that may fail or be skipped for a while
     Lease {
         /// What to do with them.
@@ -220,6 +222,17 @@ pub struct Manifest {
     /// Write it instead of only comparing
     #[arg(long)]
     pub write: bool,
+}
+
+/// `modes`.
+#[derive(Debug, Args)]
+pub struct Modes {
+    /// Write the policy's list of shared files
+    #[arg(long)]
+    pub write: bool,
+    /// The commit whose oracle is looked at, full id [default: the protected tip]
+    #[arg(long, value_name = "SHA")]
+    pub commit: Option<CommitId>,
 }
 
 /// `lease …`.

@@ -99,7 +99,8 @@ pub(crate) struct Selftest {
 
 #[derive(Subcommand)]
 pub(crate) enum Repo {
-    /// Register one and fetch its protected branch; says what of its base is not supported
+    /// Register one and fetch its protected branch; says what of its base is not supported, which sealed files need
+    /// `shared`, and whether its oracle is alive
     Add {
         /// Its name: a-z 0-9 - _ .
         name: RepoName,
@@ -109,13 +110,19 @@ pub(crate) enum Repo {
         /// The branch that supplies the oracle.
         #[arg(long, value_name = "BRANCH")]
         protect: String,
+        /// Do not run base now: its oracle is looked at when it is first scored
+        #[arg(long)]
+        quick: bool,
     },
     /// All of them
     List,
-    /// Fetch now; says what of its base is not supported
+    /// Fetch now; says what `add` says
     Sync {
         /// Its name.
         name: RepoName,
+        /// Do not run base now: tell what is known
+        #[arg(long)]
+        quick: bool,
     },
     /// Forget one, its mirror and what was uploaded for it; scores stay
     Remove {

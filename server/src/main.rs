@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 use tribunal_core::request::Role;
 use tribunal_server::admin::{
-    self, AdminError, Answer, Data, Exit, KeyFormat, SelftestOptions, SelftestWatch, Text,
+    self, AdminError, Answer, Data, Effort, Exit, KeyFormat, Place, SelftestOptions, SelftestWatch,
+    Text,
 };
 use tribunal_server::config::{self, Config};
 use tribunal_server::image::{BaseCache, BuildOptions, Step};
@@ -157,9 +158,26 @@ async fn command(
             name,
             remote,
             protect,
-        }) => admin::add_repo(data, settings, &name, &remote, &protect),
+            quick,
+        }) => {
+            let place = Place {
+                data,
+                config,
+                engine,
+                settings,
+            };
+            admin::add_repo(place, &name, &remote, &protect, effort(quick)).await
+        }
         Command::Repo(Repo::List) => admin::list_repos(data, settings),
-        Command::Repo(Repo::Sync { name }) => admin::sync_repo(data, settings, &name),
+        Command::Repo(Repo::Sync { name, quick }) => {
+            let place = Place {
+                data,
+                config,
+                engine,
+                settings,
+            };
+            admin::sync_repo(place, &name, effort(quick)).await
+        }
         Command::Repo(Repo::Remove { name }) => admin::remove_repo(data, settings, &name),
         Command::Token(Token::New {
             role,
@@ -266,6 +284,10 @@ async fn signals(leave: CancellationToken, hurry: CancellationToken) {
         }
         token.cancel();
     }
+}
+
+const fn effort(quick: bool) -> Effort {
+    if quick { Effort::Recall } else { Effort::Run }
 }
 
 const fn role_of(role: RoleName) -> Role {

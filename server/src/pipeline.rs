@@ -9,12 +9,19 @@ mod cases;
 mod deliver;
 mod evidence;
 mod held_out;
+mod look;
+mod modes;
 mod mutants;
+mod prepared;
 mod scorer;
+mod vigil;
 
 pub use base::BaseRun;
 pub use cases::{SealedCase, SealedCases, cases};
+pub use look::{Look, known, look_now};
+pub use modes::{FileMode, Listed, SealedModes, modes};
 pub use scorer::PipelineScorer;
+pub use vigil::{Busy, Offers, Vigil, Wish, ask, keep, wish};
 
 use crate::clock;
 use crate::draws::Draws;
@@ -57,6 +64,8 @@ pub struct Rooms {
     pub data: PathBuf,
     /// What statements call this server.
     pub scorer: ScorerName,
+    /// What looks at oracles while nothing else runs.
+    pub vigil: Vigil,
 }
 
 /// Where the present signing key comes from.
@@ -195,6 +204,7 @@ pub async fn score(
                 progress: &progress,
                 cancel: &cancel,
             };
+            let _busy = rooms.vigil.busy();
             let ground = run.ground().await?;
             timings.prepare_ms = millis(begun.elapsed());
             let evidence = run.gather(&ground, admitted.freshness, gate).await?;
@@ -221,7 +231,11 @@ pub async fn score(
                 timings,
                 &progress,
             )
-            .await
+            .await?;
+            if ground.mutants.is_none() {
+                rooms.vigil.offer(|| run.planting(&ground).ok());
+            }
+            Ok(())
         }
     }
 }

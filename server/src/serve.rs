@@ -5,9 +5,9 @@
 
 use crate::admin::{AdminError, Data};
 use crate::clock;
-use crate::config::Config;
+use crate::config::{Config, Plant};
 use crate::image::Step;
-use crate::pipeline::{self, NoVerdict, PipelineScorer, Rooms, SealedCases};
+use crate::pipeline::{self, NoVerdict, PipelineScorer, Rooms, SealedCases, SealedModes, Vigil};
 use crate::queue::Queue;
 use crate::repository::{GitRepository, Repository, RepositorySettings};
 use crate::sandbox::docker::{DockerOptions, DockerSandbox};
@@ -108,7 +108,15 @@ pub async fn serve(
     };
     tracing::info!(image = %image.digest, %key, instance = config.name, "ready");
 
-    let rooms = rooms(data, config, &store, &repository, &sandbox)?;
+    let (vigil, offers) = Vigil::new();
+    let rooms = Rooms {
+        vigil: match config.oracle.plant {
+            Plant::Idle => vigil,
+            Plant::Asked => vigil.asked_only(),
+        },
+        ..rooms(data, config, &store, &repository, &sandbox)?
+    };
+    let watcher = pipeline::keep(rooms.clone(), offers, leave.clone());
     let queue = Queue::start(
         Arc::clone(&store),
         Arc::new(PipelineScorer::new(rooms.clone())),
@@ -162,8 +170,10 @@ pub async fn serve(
         },
         end
     );
-    if let Err(error) = upkeep.await {
-        tracing::error!(%error, "the upkeep broke");
+    for (task, what) in [(upkeep, "upkeep"), (watcher, "watch over oracles")] {
+        if let Err(error) = task.await {
+            tracing::error!(%error, what, "a task broke");
+        }
     }
     served.map_err(AdminError::from)
 }
@@ -182,7 +192,7 @@ fn tls(config: &Config) -> Result<Option<Tls>, AdminError> {
     }))
 }
 
-/// What a score of this data directory walks through.
+/// What a score of this data directory walks through, with nobody who looks at oracles beside it.
 pub(crate) fn rooms(
     data: &Data,
     config: &Config,
@@ -201,6 +211,7 @@ pub(crate) fn rooms(
             id: config.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
+        vigil: Vigil::none(),
     })
 }
 
@@ -261,6 +272,17 @@ impl Collector for PipelineCollector {
         let cancel = self.close.child_token();
         let _guard = cancel.clone().drop_guard();
         pipeline::cases(&self.rooms, caller, repository, commit, cancel).await
+    }
+
+    async fn modes(
+        &self,
+        caller: &Caller,
+        repository: &RepoName,
+        commit: Option<&CommitId>,
+    ) -> Result<SealedModes, NoVerdict> {
+        let cancel = self.close.child_token();
+        let _guard = cancel.clone().drop_guard();
+        pipeline::modes(&self.rooms, caller, repository, commit, cancel).await
     }
 }
 

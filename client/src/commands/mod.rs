@@ -9,6 +9,7 @@ mod join;
 mod lease;
 mod list;
 mod manifest;
+mod modes;
 mod score;
 mod send;
 
@@ -43,6 +44,7 @@ fn dispatch(cli: &Cli, env: &Environment, console: &mut Console) -> Result<Exit,
         Command::Cancel(args) => online(list::cancel(args, &settings, console)),
         Command::Init(args) => init::run(args, console),
         Command::Manifest(args) => manifest::run(args, console),
+        Command::Modes(args) => online(modes::run(args, &settings, console)),
         Command::Lease {
             command: Lease::New(args),
         } => online(lease::run(args, &settings, console)),
@@ -61,6 +63,7 @@ fn needs(command: &Command) -> Needs {
         | Command::Watch(_)
         | Command::List(_)
         | Command::Cancel(_)
+        | Command::Modes(_)
         | Command::Lease { .. } => Needs::Server,
     }
 }

@@ -80,6 +80,38 @@ impl Remote {
         }
     }
 
+    /// How the sealed files of a commit, or of the protected tip, can run; with the commit that was read.
+    ///
+    /// # Errors
+    /// As the server says.
+    pub async fn modes(
+        &self,
+        repo: &RepoName,
+        commit: Option<&CommitId>,
+    ) -> Result<(String, Vec<v1::SealedFile>), Failure> {
+        let mut files = Vec::new();
+        let mut page_token = String::new();
+        loop {
+            let page = repeat("list how sealed files run", || async {
+                let mut request = request(v1::ListModesRequest {
+                    parent: repository_name(repo),
+                    commit: commit.map(ToString::to_string).unwrap_or_default(),
+                    page_size: 0,
+                    page_token: page_token.clone(),
+                });
+                // Base may have to be run, both ways.
+                request.set_timeout(Duration::from_secs(600));
+                self.repositories().list_modes(request).await
+            })
+            .await?;
+            files.extend(page.files);
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                return Ok((page.commit, files));
+            }
+        }
+    }
+
     /// Ask for a score. The request id makes it safe to repeat.
     ///
     /// # Errors

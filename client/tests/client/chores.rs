@@ -140,6 +140,51 @@ fn a_lease_is_written_with_the_servers_digest() {
 }
 
 #[test]
+fn modes_are_told_and_the_policy_lists_what_needs_it() {
+    let work = Work::new();
+    let server = Scripted::start(Script::new(&work.signed));
+    let policy = work.path().join("ci/tribunal.toml");
+    let told = work.run(&server, &["modes"]);
+    assert_eq!(told.code, 1, "{}", told.stderr);
+    for line in [
+        "shared, without need  tests/sealed/test_a.py",
+        "split  tests/sealed/test_b.py",
+        "needs-shared  tests/sealed/test_c.py",
+        "    tests/sealed/test_c.py::test_4",
+        "    and 2 more",
+        "shared  tests/sealed/test_d.py",
+        "next: tribunal modes --write",
+    ] {
+        assert!(
+            told.stdout.lines().any(|l| l == line),
+            "{line}: {}",
+            told.stdout
+        );
+    }
+    assert!(!policy.exists());
+
+    fs::create_dir_all(work.path().join("ci")).unwrap();
+    let before = "version = 1\n\n[runner] # how\nshared = ['tests/sealed/test_a.py'] # few\n";
+    fs::write(&policy, before).unwrap();
+    let written = work.run(&server, &["modes", "--write", "--json"]);
+    assert_eq!(written.code, 0, "{}", written.stderr);
+    let document: Value = serde_json::from_str(&written.stdout).unwrap();
+    assert_eq!(document["result"], "written");
+    assert_eq!(document["files"][2]["mode"], "needs-shared");
+    assert_eq!(
+        fs::read_to_string(&policy).unwrap(),
+        "version = 1\n\n[runner] # how\nshared = [\"tests/sealed/test_c.py\", \"tests/sealed/test_d.py\"] # few\n"
+    );
+    let again = work.run(&server, &["modes", "--write", "--json"]);
+    let document: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(
+        (again.code, document["result"].as_str()),
+        (0, Some("equal"))
+    );
+    server.stop();
+}
+
+#[test]
 fn explain_needs_a_report() {
     let work = Work::new();
     let out = work.signed.out();

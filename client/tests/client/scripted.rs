@@ -16,6 +16,7 @@ use tribunal_proto::v1::key_service_server::{KeyService, KeyServiceServer};
 use tribunal_proto::v1::repository_service_server::{RepositoryService, RepositoryServiceServer};
 use tribunal_proto::v1::score_event::Kind;
 use tribunal_proto::v1::score_service_server::{ScoreService, ScoreServiceServer};
+use tribunal_proto::v1::sealed_file::Mode;
 use tribunal_proto::v1::upload_commits_request::Part;
 use tribunal_proto::v1::*;
 
@@ -420,6 +421,34 @@ impl RepositoryService for Service {
             uncollected_files: Vec::new(),
         }))
     }
+
+    async fn list_modes(
+        &self,
+        request: Request<ListModesRequest>,
+    ) -> Result<Response<ListModesResponse>, Status> {
+        let page = usize::from(request.into_inner().page_token == "more");
+        Ok(Response::new(ListModesResponse {
+            commit: BASE.to_owned(),
+            files: modes(page),
+            next_page_token: ["more", ""][page].to_owned(),
+        }))
+    }
+}
+
+/// Two pages: a file that is listed without need, one that runs split; then one that needs it and one that has it.
+fn modes(page: usize) -> Vec<SealedFile> {
+    let file = |(name, mode, cases): (&str, Mode, usize)| SealedFile {
+        path: format!("tests/sealed/test_{name}.py"),
+        mode: mode.into(),
+        needing_case_ids: (0..cases)
+            .map(|n| format!("tests/sealed/test_{name}.py::test_{n}"))
+            .collect(),
+    };
+    let pages = [
+        [("a", Mode::SharedWithoutNeed, 0), ("b", Mode::Split, 0)],
+        [("c", Mode::NeedsShared, 7), ("d", Mode::Shared, 1)],
+    ];
+    pages[page].into_iter().map(file).collect()
 }
 
 #[tonic::async_trait]

@@ -26,7 +26,7 @@ pub use judged::{
     About, CaseSummary, Confidence, FailureText, Ground, Judged, LeaseSummary, OnBase, Origin,
     Owed, Verdict,
 };
-pub use modes::{NeedShared, need_shared, troubled};
+pub use modes::{NeedShared, need_shared, red, troubled};
 pub use silences::SideRun;
 
 use observed::Observed;

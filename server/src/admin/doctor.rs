@@ -1,5 +1,6 @@
 //! `doctor`: everything that scoring needs, each line ok or what to do.
 
+use super::oracle::{self, Effort, Health};
 use super::survey::survey;
 use super::{AdminError, Answer, Data};
 use crate::clock;
@@ -78,7 +79,8 @@ pub async fn doctor(
         Ok(()) => good("configuration", "holds"),
         Err(mistakes) => bad("configuration", mistakes.to_string()),
     });
-    checks.extend(repository_checks(data, settings)?);
+    checks.extend(repository_checks(data, settings.clone())?);
+    checks.extend(oracle_checks(data, config, engine, settings).await?);
     let all_good = checks.iter().all(|c| c.state != State::Bad);
     let rows = checks
         .iter()
@@ -248,6 +250,32 @@ fn git_check() -> Check {
         Ok(output) => bad(name, format!("git --version ended with {}", output.status)),
         Err(error) => bad(name, format!("{error}; install git")),
     }
+}
+
+/// What is known of the oracles; nothing is run for it.
+async fn oracle_checks(
+    data: &Data,
+    config: &Config,
+    engine: Option<String>,
+    settings: RepositorySettings,
+) -> Result<Vec<Check>, AdminError> {
+    let names = data
+        .repository(settings.clone())?
+        .list()
+        .map_err(AdminError::repository("list the mirrors"))?;
+    let mut checks = Vec::new();
+    for repo in names {
+        let (engine, settings) = (engine.clone(), settings.clone());
+        let seen = oracle::see(data, config, engine, settings, &repo, Effort::Recall).await?;
+        let (health, found) = seen.summary();
+        let state = match health {
+            Health::Good => State::Good,
+            Health::Note => State::Note,
+            Health::Bad => State::Bad,
+        };
+        checks.push(check("oracle", state, format!("{repo}: {found}")));
+    }
+    Ok(checks)
 }
 
 fn repository_checks(data: &Data, settings: RepositorySettings) -> Result<Vec<Check>, AdminError> {

@@ -1,7 +1,9 @@
 //! `repo add|list|sync|remove`: the trusted mirrors, and what of their base is not supported.
 
+use super::oracle::{self, Effort, Seen};
 use super::survey::survey;
 use super::{AdminError, Answer, Data};
+use crate::config::Config;
 use crate::pipeline::NoVerdict;
 use crate::repository::{
     GitRepository, ProtectedTip, Repository as _, RepositoryError, RepositorySettings,
@@ -9,18 +11,30 @@ use crate::repository::{
 use serde_json::json;
 use tribunal_core::id::RepoName;
 
+/// Where a command works.
+pub struct Place<'a> {
+    /// The data directory.
+    pub data: &'a Data,
+    /// What the operator decided.
+    pub config: &'a Config,
+    /// Where the engine is.
+    pub engine: Option<String>,
+    /// How mirrors are fetched.
+    pub settings: RepositorySettings,
+}
+
 /// Register a repository and fetch it. A path is made absolute: the server may run elsewhere.
 ///
 /// # Errors
 /// What cannot be a remote or branch, one that is registered, a remote that does not answer.
-pub fn add_repo(
-    data: &Data,
-    settings: RepositorySettings,
+pub async fn add_repo(
+    place: Place<'_>,
     name: &RepoName,
     remote: &str,
     branch: &str,
+    effort: Effort,
 ) -> Result<Answer, AdminError> {
-    let room = data.repository(settings)?;
+    let room = place.data.repository(place.settings.clone())?;
     let remote = match std::fs::canonicalize(remote) {
         Ok(path) => path.to_string_lossy().into_owned(),
         Err(_) => remote.to_owned(),
@@ -28,30 +42,32 @@ pub fn add_repo(
     let tip = room
         .add(name, &remote, branch)
         .map_err(AdminError::repository(format!("register {name}")))?;
-    told(&room, name, &tip, "is registered")
+    told(place, &room, name, &tip, "is registered", effort).await
 }
 
 /// Fetch now.
 ///
 /// # Errors
 /// No such repository, or its remote does not answer.
-pub fn sync_repo(
-    data: &Data,
-    settings: RepositorySettings,
+pub async fn sync_repo(
+    place: Place<'_>,
     name: &RepoName,
+    effort: Effort,
 ) -> Result<Answer, AdminError> {
-    let room = data.repository(settings)?;
+    let room = place.data.repository(place.settings.clone())?;
     let tip = room
         .sync(name)
         .map_err(AdminError::repository(format!("fetch {name}")))?;
-    told(&room, name, &tip, "is up to date")
+    told(place, &room, name, &tip, "is up to date", effort).await
 }
 
-fn told(
+async fn told(
+    place: Place<'_>,
     room: &GitRepository,
     name: &RepoName,
     tip: &ProtectedTip,
     done: &str,
+    effort: Effort,
 ) -> Result<Answer, AdminError> {
     let survey = survey(room, name, tip).map_err(|error| {
         let source = match error {
@@ -70,12 +86,29 @@ fn told(
     for note in &survey.notes {
         text.push_str(&format!("  base has {note}\n"));
     }
+    // Without a file to run there is no oracle; that is told already.
+    let seen = match survey.sealed_files {
+        0 => None,
+        _ => {
+            let Place {
+                data,
+                config,
+                engine,
+                settings,
+            } = place;
+            Some(oracle::see(data, config, engine, settings, name, effort).await?)
+        }
+    };
+    for line in seen.iter().flat_map(Seen::lines) {
+        text.push_str(&format!("  {line}\n"));
+    }
     let json = json!({
         "name": name,
         "protected_ref": tip.name,
         "tip": tip.commit,
         "sealed_files": survey.sealed_files,
         "notes": survey.notes,
+        "oracle": seen.as_ref().map(Seen::json),
     });
     Ok(Answer::lines(text, json))
 }

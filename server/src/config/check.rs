@@ -1,7 +1,7 @@
 //! What a configuration says as a whole: rules across keys, files that must be there, and the text of `check-config`.
 
 use super::unit::{shown_duration, shown_size};
-use super::{Config, Mistake, Mistakes};
+use super::{Config, Mistake, Mistakes, Plant};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -134,6 +134,11 @@ impl Config {
         if let Some(host) = &self.engine.host {
             line("\n[engine]\nhost", quoted(host));
         }
+        let plant = match self.oracle.plant {
+            Plant::Idle => "idle",
+            Plant::Asked => "asked",
+        };
+        line("\n[oracle]\nplant", quoted(plant));
         line(
             "\n[keep]\nuploads",
             quoted(&shown_duration(self.keep.uploads)),

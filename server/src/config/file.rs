@@ -1,7 +1,9 @@
 //! The file's own form.
 
 use super::table::Reader;
-use super::{Calls, Config, Engine, Fetch, Keep, Listen, Mistake, Mistakes, TlsFiles, Uploads};
+use super::{
+    Calls, Config, Engine, Fetch, Keep, Listen, Mistake, Mistakes, Oracle, Plant, TlsFiles, Uploads,
+};
 use crate::queue::QueueLimits;
 use crate::repository::Protocol;
 use std::path::{Path, PathBuf};
@@ -53,6 +55,7 @@ pub fn from_toml(text: &str, folder: &Path) -> Result<Config, Mistakes> {
         &mut mistakes,
     );
     engine(root.table("engine"), &mut config.engine, &mut mistakes);
+    oracle(root.table("oracle"), &mut config.oracle, &mut mistakes);
     keep(root.table("keep"), &mut config.keep, &mut mistakes);
     root.finish(&mut mistakes);
     if mistakes.is_empty() {
@@ -163,6 +166,17 @@ fn fetch(table: Option<&Table>, folder: &Path, fetch: &mut Fetch, into: &mut Vec
 fn engine(table: Option<&Table>, engine: &mut Engine, into: &mut Vec<Mistake>) {
     let mut reader = Reader::new("engine", table);
     engine.host = reader.text("host");
+    reader.finish(into);
+}
+
+fn oracle(table: Option<&Table>, oracle: &mut Oracle, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("oracle", table);
+    match reader.text("plant").as_deref() {
+        None => {}
+        Some("idle") => oracle.plant = Plant::Idle,
+        Some("asked") => oracle.plant = Plant::Asked,
+        Some(_) => reader.wrong("plant", "must be \"idle\" or \"asked\""),
+    }
     reader.finish(into);
 }
 

@@ -38,6 +38,8 @@ pub struct Config {
     pub fetch: Fetch,
     /// The engine that runs containers.
     pub engine: Engine,
+    /// How oracles are looked after.
+    pub oracle: Oracle,
     /// What stays how long.
     pub keep: Keep,
     /// What is logged, as `RUST_LOG` writes it.
@@ -108,6 +110,22 @@ pub struct Engine {
     pub host: Option<String>,
 }
 
+/// Oracles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oracle {
+    /// Whether changes are planted in the bases that were scored, while no score runs.
+    pub plant: Plant,
+}
+
+/// Whether a server plants changes by itself; `repo add` and `repo sync` do anyway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plant {
+    /// While nothing else is to do.
+    Idle,
+    /// Only when it is asked.
+    Asked,
+}
+
 /// What stays how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
@@ -154,6 +172,7 @@ impl Default for Config {
                 environment: Vec::new(),
             },
             engine: Engine { host: None },
+            oracle: Oracle { plant: Plant::Idle },
             keep: Keep {
                 uploads: Duration::from_secs(14 * 86_400),
                 trees: Duration::from_secs(30 * 86_400),

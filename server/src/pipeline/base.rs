@@ -11,8 +11,9 @@ use crate::sandbox::{
     AfterFailure, AttemptMode, AttemptOrder, Deserved, FunctionDigest, Functions, PlantingPlan,
     Product, RunOrder, SealedTree, Sequel,
 };
-use crate::store::{self, Collected};
+use crate::store::{self, Collected, Store};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use tribunal_core::id::{Digest, NodeId, RepoPath};
 use tribunal_core::judge::{self, Heed, NeedShared, NullProduct};
 use tribunal_core::outcome::{AttemptFacts, CaseRecord, Lane, Phase, Pins, Signature, fold};
@@ -271,14 +272,7 @@ impl Run<'_> {
         name: Digest,
         what: &T,
     ) -> Result<(), Aborted> {
-        let text = serde_json::to_string(what)
-            .map_err(|error| internal(format!("failed to keep what base did: {error}")))?;
-        let at = clock::now();
-        store::off(&self.rooms.store, move |s| {
-            s.keep_collected(&name, at, &Collected(text))
-        })
-        .await?;
-        Ok(())
+        keep_as(&self.rooms.store, name, what).await
     }
 
     /// Everything that could change what base collects or does.
@@ -305,6 +299,22 @@ impl Run<'_> {
             &files.join("\n"),
         ])
     }
+}
+
+/// Keep it. What was kept under this name before stays.
+pub(super) async fn keep_as<T: Serialize + Sync>(
+    store: &Arc<dyn Store>,
+    name: Digest,
+    what: &T,
+) -> Result<(), Aborted> {
+    let text = serde_json::to_string(what)
+        .map_err(|error| internal(format!("failed to keep what base did: {error}")))?;
+    let at = clock::now();
+    store::off(store, move |s| {
+        s.keep_collected(&name, at, &Collected(text))
+    })
+    .await?;
+    Ok(())
 }
 
 /// The attempt that was ordered, and the sequel's where there was one.

@@ -2,15 +2,13 @@
 //!
 //! Walks the same rooms as a score as far as base's own run, and no further: no attempt of the commit's src is made.
 
-use super::{NoVerdict, Rooms, admit, evidence};
+use super::prepared::Prepared;
+use super::{NoVerdict, Rooms};
 use crate::sandbox::FunctionDigest;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tribunal_core::id::{CommitId, NodeId, RepoName, RepoPath, ScoreId};
+use tribunal_core::id::{CommitId, NodeId, RepoName, RepoPath};
 use tribunal_core::outcome::Signature;
-use tribunal_core::plan::Plan;
-use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
-use tribunal_core::request::{Caller, RawScoreRequest};
+use tribunal_core::request::Caller;
 
 /// The sealed cases of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +41,7 @@ pub struct SealedCase {
 /// Collect a commit's sealed files, on base's own src. `None` is the protected tip.
 ///
 /// # Errors
-/// Refused as by [`admit`], or our own trouble.
+/// Refused as an admission is, or our own trouble.
 pub async fn cases(
     rooms: &Rooms,
     caller: &Caller,
@@ -51,62 +49,9 @@ pub async fn cases(
     commit: Option<&CommitId>,
     cancel: CancellationToken,
 ) -> Result<SealedCases, NoVerdict> {
-    let (rooms_, caller, name, commit) = (
-        rooms.clone(),
-        caller.clone(),
-        repository.clone(),
-        commit.cloned(),
-    );
-    let (commit, admitted) = tokio::task::spawn_blocking(move || {
-        let commit = match commit {
-            Some(commit) => commit,
-            None => rooms_.repository.refresh(&name)?.commit,
-        };
-        let raw = RawScoreRequest {
-            repository: name.to_string(),
-            head: commit.to_string(),
-            ..RawScoreRequest::default()
-        };
-        let request = raw
-            .check(&caller)
-            .map_err(|error| Refused::new(RefusedCode::InvalidArgument, error.to_string()))?;
-        Ok::<_, NoVerdict>((commit, admit(&*rooms_.repository, &request)?))
-    })
-    .await
-    .map_err(|error| {
-        Aborted::new(
-            AbortedCode::Internal,
-            format!("an admission failed: {error}"),
-        )
-    })??;
-    let plan = match admitted.plan {
-        Plan::Run(plan) => plan,
-        Plan::Decided(decided) => {
-            let why: Vec<String> = decided
-                .findings()
-                .iter()
-                .map(|f| format!("{}: {}", f.reason, f.detail))
-                .collect();
-            return Err(Refused::new(RefusedCode::InvalidArgument, why.join("; ")).into());
-        }
-    };
-    // Nobody listens: the events of a listing are its answer.
-    let (progress, _) = mpsc::channel(1);
-    let id: ScoreId = listing_id(&commit)?;
-    let objects = admitted.objects;
-    let (plan, overlay) = super::off(move || {
-        let overlay = crate::overlay::build(objects, &plan)?;
-        Ok((plan, overlay))
-    })
-    .await?;
-    let run = evidence::Run {
-        rooms,
-        id: &id,
-        plan: &plan,
-        overlay: &overlay,
-        progress: &progress,
-        cancel: &cancel,
-    };
+    let _busy = rooms.vigil.busy();
+    let prepared = Prepared::of(rooms, caller, repository, commit).await?;
+    let run = prepared.run(rooms, &cancel);
     let ground = run.ground().await?;
     let signatures = run.signatures(&ground).await?;
     let base = ground.base;
@@ -133,20 +78,9 @@ pub async fn cases(
         )
     });
     Ok(SealedCases {
-        commit,
+        commit: prepared.commit.clone(),
         cases: cases.collect(),
         uncollected: errors.chain(base.undigested.iter().cloned()).collect(),
-    })
-}
-
-/// Names the room that a listing may need; a listing is no score and is stored nowhere.
-fn listing_id(commit: &CommitId) -> Result<ScoreId, Aborted> {
-    let text: String = commit.as_str().chars().take(32).collect();
-    text.parse().map_err(|_| {
-        Aborted::new(
-            AbortedCode::Internal,
-            "a commit id is shorter than a score id",
-        )
     })
 }
 

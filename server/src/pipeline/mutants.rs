@@ -3,13 +3,15 @@
 //! Costs as many attempts as there are changes, each up to its first red case, within a deadline in total. Never part of
 //! a score: a score takes what is known. What an interrupted run has seen is kept by whoever goes on with it.
 
-use super::base::{BaseRun, green_alone, key, on_base, plain};
-use super::evidence::Run;
+use super::base::{BaseRun, green_alone, keep_as, key, on_base, plain};
+use super::evidence::{Ground, Run};
 use crate::image::BuiltImage;
 use crate::sandbox::{
     AttemptOrder, Product, RunEvent, RunOrder, Sandbox, SandboxError, SealedTree,
 };
+use crate::store::Store;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -55,16 +57,11 @@ impl Run<'_> {
     }
 
     /// All of them, to be run.
-    pub(super) fn planting(
-        &self,
-        image: &BuiltImage,
-        tree: &SealedTree,
-        base: &BaseRun,
-    ) -> Result<Planting, Aborted> {
-        let order = self.base_order(image, tree)?;
+    pub(super) fn planting(&self, ground: &Ground) -> Result<Planting, Aborted> {
+        let order = self.base_order(&ground.image, &ground.tree)?;
         Ok(Planting {
-            name: self.mutants_key(image),
-            base: base.clone(),
+            name: self.mutants_key(&ground.image),
+            base: ground.base.clone(),
             order: Template {
                 score: order.score,
                 image: order.image,
@@ -189,6 +186,18 @@ impl Planting {
             plant: None,
         };
         Some(on_base(template, Lane::Liveness, attempts))
+    }
+
+    /// Keep what became of them, for every score of this base.
+    ///
+    /// # Errors
+    /// The store.
+    pub(super) async fn keep(
+        &self,
+        store: &Arc<dyn Store>,
+        mutants: &Mutants,
+    ) -> Result<(), Aborted> {
+        keep_as(store, self.name.clone(), mutants).await
     }
 
     fn result(&self) -> Mutants {

@@ -22,13 +22,15 @@ pub enum Act {
     ReadRepositories,
     /// ListCases.
     ListCases,
+    /// ListModes.
+    ListModes,
     /// ListKeys.
     ReadKeys,
 }
 
 impl Act {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::AskForScore,
         Self::ReadScores,
         Self::CancelOwn,
@@ -36,6 +38,7 @@ impl Act {
         Self::Upload,
         Self::ReadRepositories,
         Self::ListCases,
+        Self::ListModes,
         Self::ReadKeys,
     ];
 }
@@ -60,6 +63,10 @@ pub const fn allowed(role: Role, act: Act) -> Allowed {
         | Act::ReadRepositories
         | Act::ReadKeys => match role {
             Role::Agent | Role::Ci | Role::Maintainer | Role::Operator => Allowed::Yes,
+        },
+        Act::ListModes => match role {
+            Role::Ci | Role::Maintainer | Role::Operator => Allowed::Yes,
+            Role::Agent => Allowed::No,
         },
         Act::CancelOthers | Act::ListCases => match role {
             Role::Maintainer | Role::Operator => Allowed::Yes,
@@ -131,7 +138,9 @@ mod tests {
             Act::ReadKeys,
         ];
         assert_eq!(yes_of(Role::Agent), everyone);
-        assert_eq!(yes_of(Role::Ci), everyone);
+        let mut ci = everyone.to_vec();
+        ci.insert(5, Act::ListModes);
+        assert_eq!(yes_of(Role::Ci), ci);
         assert_eq!(yes_of(Role::Maintainer), Act::ALL);
         assert_eq!(yes_of(Role::Operator), Act::ALL);
     }

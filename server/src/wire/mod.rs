@@ -24,7 +24,7 @@ pub use door::CallRate;
 pub use listen::{ListenError, Listener, Tls};
 pub use status::{DOMAIN, Retry, aborted_code, refused_code};
 
-use crate::pipeline::{NoVerdict, SealedCases};
+use crate::pipeline::{NoVerdict, SealedCases, SealedModes};
 use crate::queue::Queue;
 use crate::repository::{Repository, UploadLimits};
 use crate::store::Store;
@@ -46,6 +46,14 @@ pub trait Collector: Send + Sync + 'static {
         repository: &RepoName,
         commit: Option<&CommitId>,
     ) -> Result<SealedCases, NoVerdict>;
+
+    /// How the sealed files of this commit, or of the protected tip, can run.
+    async fn modes(
+        &self,
+        caller: &Caller,
+        repository: &RepoName,
+        commit: Option<&CommitId>,
+    ) -> Result<SealedModes, NoVerdict>;
 }
 
 /// How the wire behaves.

@@ -4,11 +4,11 @@ use super::access::{Act, reach, require};
 use super::status::{self, IntoStatus};
 use super::upload::Uploads;
 use super::{Collector, caller, name};
-use crate::pipeline::{SealedCase, SealedCases};
+use crate::pipeline::{FileMode, Listed, SealedCase, SealedCases};
 use crate::repository::{Repository, RepositoryError};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Request, Response, Status, Streaming};
 use tribunal_core::id::{CommitId, RepoName};
 use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
@@ -20,6 +20,9 @@ use tribunal_proto::v1::repository_service_server::RepositoryService;
 /// How long a listing waits for one of the few places before it is told to come back.
 const PLACE_WAIT: Duration = Duration::from_secs(120);
 
+/// Cases of one file that are named.
+const NEEDING: usize = 100;
+
 pub(super) struct Repositories {
     pub(super) repository: Arc<dyn Repository>,
     pub(super) collector: Arc<dyn Collector>,
@@ -29,6 +32,18 @@ pub(super) struct Repositories {
 }
 
 impl Repositories {
+    /// One of the few places for lists, each of which takes a room.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let place = Arc::clone(&self.collections).acquire_owned();
+        match tokio::time::timeout(PLACE_WAIT, place).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) | Err(_) => {
+                let full = "too many collections are going on";
+                Err(Refused::new(RefusedCode::QueueFull, full).into_status())
+            }
+        }
+    }
+
     /// Blocking work in the repository room.
     async fn off<T: Send + 'static>(
         &self,
@@ -109,19 +124,39 @@ impl RepositoryService for Repositories {
         require(&caller, Act::ListCases).map_err(IntoStatus::into_status)?;
         let asked = request.into_inner();
         let (size, start) = paging(asked.page_size, &asked.page_token, 5000, 5000)?;
-        let (repo, commit) = cases_of(&asked)?;
+        let (repo, commit) = of_commit(&asked.parent, &asked.commit)?;
         reach(&caller, &repo).map_err(IntoStatus::into_status)?;
-        let place = Arc::clone(&self.collections).acquire_owned();
-        let _place = tokio::time::timeout(PLACE_WAIT, place)
-            .await
-            .map_err(|_| Refused::new(RefusedCode::QueueFull, "too many collections are going on"))
-            .map_err(IntoStatus::into_status)?;
+        let _place = self.place().await?;
         let listed = self
             .collector
             .cases(&caller, &repo, commit.as_ref())
             .await
             .map_err(IntoStatus::into_status)?;
         Ok(Response::new(cases_page(listed, start, size)))
+    }
+
+    async fn list_modes(
+        &self,
+        request: Request<v1::ListModesRequest>,
+    ) -> Result<Response<v1::ListModesResponse>, Status> {
+        let caller = caller(&request)?;
+        require(&caller, Act::ListModes).map_err(IntoStatus::into_status)?;
+        let asked = request.into_inner();
+        let (size, start) = paging(asked.page_size, &asked.page_token, 5000, 5000)?;
+        let (repo, commit) = of_commit(&asked.parent, &asked.commit)?;
+        reach(&caller, &repo).map_err(IntoStatus::into_status)?;
+        let _place = self.place().await?;
+        let listed = self
+            .collector
+            .modes(&caller, &repo, commit.as_ref())
+            .await
+            .map_err(IntoStatus::into_status)?;
+        let (files, next_page_token) = name::page(listed.files, start, size);
+        Ok(Response::new(v1::ListModesResponse {
+            commit: listed.commit.to_string(),
+            files: files.iter().map(sealed_file).collect(),
+            next_page_token,
+        }))
     }
 }
 
@@ -139,9 +174,9 @@ fn paging(size: i32, token: &str, default: u32, most: u32) -> Result<(u32, Optio
     }
 }
 
-fn cases_of(asked: &v1::ListCasesRequest) -> Result<(RepoName, Option<CommitId>), Status> {
-    let repo = name::parse_repository("parent", &asked.parent);
-    let commit = match asked.commit.as_str() {
+fn of_commit(parent: &str, commit: &str) -> Result<(RepoName, Option<CommitId>), Status> {
+    let repo = name::parse_repository("parent", parent);
+    let commit = match commit {
         "" => Ok(None),
         text => text.parse().map(Some).map_err(|_| FieldViolation {
             field: "commit",
@@ -172,6 +207,21 @@ fn cases_page(listed: SealedCases, start: Option<u64>, size: u32) -> v1::ListCas
                 message: shown(message, 500),
             })
             .collect(),
+    }
+}
+
+fn sealed_file(file: &FileMode) -> v1::SealedFile {
+    let mode = match (file.listed, file.needing.is_empty()) {
+        (Listed::No, true) => v1::sealed_file::Mode::Split,
+        (Listed::No, false) => v1::sealed_file::Mode::NeedsShared,
+        (Listed::Shared, false) => v1::sealed_file::Mode::Shared,
+        (Listed::Shared, true) => v1::sealed_file::Mode::SharedWithoutNeed,
+    };
+    let needing = file.needing.iter().take(NEEDING);
+    v1::SealedFile {
+        path: file.path.to_string(),
+        mode: mode.into(),
+        needing_case_ids: needing.map(ToString::to_string).collect(),
     }
 }
 

@@ -27,6 +27,17 @@ pub fn troubled(base: &AttemptFacts, files: &[RepoPath]) -> Vec<RepoPath> {
         .collect()
 }
 
+/// The cases, and the files that cannot be collected, that are red in base's own run.
+#[must_use]
+pub fn red(base: &AttemptFacts, files: &[RepoPath]) -> Vec<NodeId> {
+    let observed = Observed::of(base);
+    expected::cases(base, files, std::iter::empty())
+        .into_iter()
+        .filter(|case| is_red(&observed, case))
+        .map(|case| case.node)
+        .collect()
+}
+
 /// The files that need it: base, run shared, passes a case that it does not pass split.
 #[must_use]
 pub fn need_shared(split: &AttemptFacts, shared: &AttemptFacts, files: &[RepoPath]) -> NeedShared {

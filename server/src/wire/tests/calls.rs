@@ -259,6 +259,31 @@ async fn repositories_and_cases_are_told() {
         ..v1::ListCasesRequest::default()
     };
     assert_eq!(reason(api.list_cases(wrong).await), "SHORT_SHA");
+
+    let request = v1::ListModesRequest {
+        parent: "repositories/demo".to_owned(),
+        page_size: 3,
+        ..v1::ListModesRequest::default()
+    };
+    let page = api.list_modes(request.clone()).await.unwrap().into_inner();
+    let rest = v1::ListModesRequest {
+        page_token: page.next_page_token.clone(),
+        ..request
+    };
+    let rest = api.list_modes(rest).await.unwrap().into_inner();
+    let files = [page.files, rest.files].concat();
+    let modes: Vec<&str> = files.iter().map(|f| f.mode().as_str_name()).collect();
+    assert_eq!(
+        modes,
+        [
+            "MODE_SPLIT",
+            "MODE_SHARED_WITHOUT_NEED",
+            "MODE_SHARED",
+            "MODE_NEEDS_SHARED"
+        ]
+    );
+    let needing: Vec<usize> = files.iter().map(|f| f.needing_case_ids.len()).collect();
+    assert_eq!(needing, [0, 0, 1, 100]);
 }
 
 #[tokio::test]

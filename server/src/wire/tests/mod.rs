@@ -15,7 +15,7 @@ mod uploads;
 use super::token::Token;
 use super::*;
 use crate::clock;
-use crate::pipeline::SealedCase;
+use crate::pipeline::{FileMode, Listed, SealedCase};
 use crate::queue::{Admission, QueueLimits, Scorer, Work};
 use crate::repository::{Objects, ProtectedTip, RepositoryError, Viewer};
 use crate::store::{Audience, Completion, EventKind, MemoryStore, StoredFile, TokenRecord, Words};
@@ -28,6 +28,7 @@ use tonic::metadata::MetadataValue;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic_types::StatusExt as _;
+use tribunal_core::id::NodeId;
 use tribunal_core::judge::Word;
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::request::{Role, ScoreRequest};
@@ -181,6 +182,32 @@ impl Collector for Behind {
                 "tests/sealed/test_b.py".parse().unwrap(),
                 "\u{7}no".to_owned(),
             )],
+        })
+    }
+
+    async fn modes(
+        &self,
+        _: &Caller,
+        _: &RepoName,
+        commit: Option<&CommitId>,
+    ) -> Result<SealedModes, NoVerdict> {
+        let node: NodeId = "tests/sealed/test_a.py::test".parse().unwrap();
+        let file = |(n, listed, needing)| FileMode {
+            path: format!("tests/sealed/test_{n}.py").parse().unwrap(),
+            listed,
+            needing,
+        };
+        let files = [
+            (0, Listed::No, vec![]),
+            (1, Listed::Shared, vec![]),
+            (2, Listed::Shared, vec![node.clone()]),
+            (3, Listed::No, vec![node; 101]),
+        ];
+        Ok(SealedModes {
+            commit: commit
+                .cloned()
+                .unwrap_or_else(|| "1".repeat(40).parse().unwrap()),
+            files: files.into_iter().map(file).collect(),
         })
     }
 }

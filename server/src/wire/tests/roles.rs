@@ -112,6 +112,17 @@ async fn all_calls(bench: &Bench, token: &str, score: &str) -> Vec<(&'static str
             ),
         ),
         (
+            "ListModes",
+            told(
+                repositories
+                    .list_modes(v1::ListModesRequest {
+                        parent: "repositories/demo".to_owned(),
+                        ..v1::ListModesRequest::default()
+                    })
+                    .await,
+            ),
+        ),
+        (
             "ListKeys",
             told(keys.list_keys(v1::ListKeysRequest::default()).await),
         ),
@@ -153,32 +164,35 @@ async fn each_role_reaches_what_the_table_says() {
     let operator = bench.token(Role::Operator, None);
     let elsewhere = bench.token(Role::Maintainer, Some("other"));
 
-    // CreateScore, Score | Get, Watch | List | Verdicts | Cancel | GetRepository, ListRepositories | Upload | Cases | Keys
+    // CreateScore, Score | Get, Watch | List | Verdicts | Cancel | GetRepository, ListRepositories | Upload | Cases, Modes | Keys
     let ok = "OK";
     let no = "FORBIDDEN";
     let hidden = "NOT_FOUND";
     let half = "UPLOAD_INCOMPLETE";
     let table = [
-        (&agent, [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, no, ok]),
+        (
+            &agent,
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, no, no, ok],
+        ),
         (
             &other,
             [
-                ok, ok, hidden, hidden, ok, hidden, hidden, ok, ok, half, no, ok,
+                ok, ok, hidden, hidden, ok, hidden, hidden, ok, ok, half, no, no, ok,
             ],
         ),
-        (&ci, [ok, ok, ok, ok, ok, ok, no, ok, ok, half, no, ok]),
+        (&ci, [ok, ok, ok, ok, ok, ok, no, ok, ok, half, no, ok, ok]),
         (
             &maintainer,
-            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok],
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok],
         ),
         (
             &operator,
-            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok],
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok],
         ),
         (
             &elsewhere,
             [
-                no, no, hidden, hidden, no, hidden, hidden, no, ok, no, no, ok,
+                no, no, hidden, hidden, no, hidden, hidden, no, ok, no, no, no, ok,
             ],
         ),
     ];
