@@ -8,6 +8,7 @@ newest few are followed; a large one is followed until its own call returns.
 from __future__ import annotations
 
 import operator
+import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
@@ -64,13 +65,16 @@ class Space:
         return [number for number, value in self.objects.items() if number in snapshots and differs(value, snapshots[number])]
 
     def to_forget(self) -> list[int]:
-        """What the oracle gives up now and has not told yet: all but the newest, and what is large."""
-        if not self.objects:
+        """What the oracle gives up now and has not told yet: what no test holds any more, all but the newest, the large."""
+        objects = self.objects
+        if not objects:
             return self._untold
-        numbers = list(self.objects)
-        old = max(0, len(numbers) - FOLLOWED)
+        numbers = list(objects)
+        old = len(numbers) - FOLLOWED
         for at, number in enumerate(numbers):
-            if at < old or _size(self.objects[number]) > LARGE:
+            value = objects[number]
+            dropped = _references(value) <= _OURS and not differs(value, self.snapshots[number])
+            if dropped or at < old or _size(value) > LARGE:
                 self._untold.append(number)
                 self.forget(number)
         return self._untold
@@ -89,6 +93,17 @@ class Space:
         self._numbers.clear()
         self.objects.clear()
         self.snapshots.clear()
+
+
+def _held_by_us() -> int:
+    """References to a container that only a space holds, counted as `to_forget` counts."""
+    objects = {0: [object()]}
+    value = objects[0]
+    return _references(value)
+
+
+_references = sys.getrefcount
+_OURS = _held_by_us()
 
 
 def _size(value: Any) -> int:
