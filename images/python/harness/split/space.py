@@ -69,7 +69,7 @@ class Space:
         objects = self.objects
         if not objects:
             return self._untold
-        numbers = list(objects)
+        numbers = list(self.snapshots)  # what a frame that is being read brought is not settled yet
         old = len(numbers) - FOLLOWED
         for at, number in enumerate(numbers):
             value = objects[number]
