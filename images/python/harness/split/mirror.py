@@ -798,6 +798,8 @@ class _Base:
         return types.MethodType(method, self)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in _LOCAL_NAMES and sys._getframe(1).f_code.co_filename.startswith("<frozen importlib"):
+            return  # an object that stands for a module keeps what its own process gave it
         type(self)._t_peer.request(asks.SETATTR, (self, name, value))
 
     def __delattr__(self, name: str) -> None:
