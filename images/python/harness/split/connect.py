@@ -243,4 +243,3 @@ class _Broken(dict[int, Any]):
 
 def _is_array(answer: Any) -> bool:
     return type(answer).__module__.partition(".")[0] in ("numpy", "pandas")
-

@@ -1,4 +1,4 @@
-"""What a process does beside its answers, and what follows a call: output, warnings, log records; directory, environment.
+"""What a process does beside its answers, and what follows a call: output, warnings, log records, directory.
 
 The product's end gathers effects and sends them with its next frame; the oracle's end lets them happen there, so that
 `capsys`, `caplog` and `pytest.warns` see them. Working directory, environment and arguments follow in both directions.
@@ -136,7 +136,9 @@ class Gathered:
         waiting, self._waiting, self._size = tuple(self._waiting), [], 0
         return waiting
 
-    def _warned(self, message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+    def _warned(
+        self, message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
+    ) -> None:
         self.add("warn", message, category, str(filename), int(lineno))
 
 
@@ -203,7 +205,15 @@ class Records(logging.Handler):
         except Exception:  # noqa: BLE001  as logging itself does
             message = str(record.msg)
         self._gathered.add(
-            "log", record.name, record.levelno, str(record.msg), message, record.pathname, record.lineno, record.funcName, trace
+            "log",
+            record.name,
+            record.levelno,
+            str(record.msg),
+            message,
+            record.pathname,
+            record.lineno,
+            record.funcName,
+            trace,
         )
 
 

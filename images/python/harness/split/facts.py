@@ -85,7 +85,7 @@ def _members(kind: type[enum.Enum]) -> tuple[Any, ...]:
     enums = [base for base in chosen if issubclass(base, enum.Enum)]
     return (
         tuple((name, member._value_) for name, member in kind.__members__.items()),
-        tuple([*plain, *enums]),
+        (*plain, *enums),
         issubclass(kind, enum.Flag),
     )
 

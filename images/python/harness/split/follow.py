@@ -1,7 +1,7 @@
 """What a sealed test does to its own process and means for the product's: patches of the standard library, children.
 
 A patch that `monkeypatch` or `mock` puts into a standard module is put into the product's as well, and undone there.
-Child processes are the product's: the program that a test starts is the product, mostly, and must not run as the oracle.
+Child processes are the product's: the program that a test starts is the product, mostly, and is kept from the oracle.
 """
 
 from __future__ import annotations

@@ -24,16 +24,25 @@ if TYPE_CHECKING:
     from .connect import Connection
 
 _FUNCTION_FACTS = ("__name__", "__qualname__", "__doc__", "__module__")
-_NO_FACTS = ("__wrapped__", "__dict__", "__defaults__", "__kwdefaults__", "__annotations__", "__type_params__", "__isabstractmethod__")
+_NO_FACTS = (
+    "__wrapped__",
+    "__dict__",
+    "__defaults__",
+    "__kwdefaults__",
+    "__annotations__",
+    "__type_params__",
+    "__isabstractmethod__",
+)
 _NEVER = frozenset(
-    ("__dict__", "__class__", "__module__", "__weakref__", "__reduce__", "__reduce_ex__", "__getattribute__", "__init_subclass__",
-     "__subclasses__", "__mro__", "__bases__", "__base__", "__globals__", "__code__", "__closure__", "__func__", "__self__",
-     "__builtins__", "__loader__", "__spec__", "__file__", "__path__", "__annotations__", "__static_attributes__", "__init__",
-     "__new__", "__post_init__", "__del__", "__set_name__", "__getattr__", "__setattr__", "__delattr__")
+    ("__dict__", "__class__", "__module__", "__weakref__", "__reduce__", "__reduce_ex__", "__getattribute__",
+     "__init_subclass__", "__subclasses__", "__mro__", "__bases__", "__base__", "__globals__", "__code__",
+     "__closure__", "__func__", "__self__", "__builtins__", "__loader__", "__spec__", "__file__", "__path__",
+     "__annotations__", "__static_attributes__", "__init__", "__new__", "__post_init__", "__del__", "__set_name__",
+     "__getattr__", "__setattr__", "__delattr__")
 )  # fmt: skip
 _NOT_SERVED = frozenset(
-    ("__call__", "__instancecheck__", "__subclasscheck__", "__get__", "__set__", "__delete__", "__set_name__", "__dir__",
-     "__sizeof__", "__copy__", "__deepcopy__")
+    ("__call__", "__instancecheck__", "__subclasscheck__", "__get__", "__set__", "__delete__", "__set_name__",
+     "__dir__", "__sizeof__", "__copy__", "__deepcopy__")
 )  # fmt: skip
 _INSIDES = (
     types.FrameType, types.CodeType, types.TracebackType, types.ModuleType, types.CellType, types.MethodDescriptorType,
@@ -41,17 +50,18 @@ _INSIDES = (
 _RUNNING = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _RUNNING_NAMES = frozenset(("send", "throw", "close", "asend", "athrow", "aclose"))
 _KNOWN = frozenset(
-    ("io", "_io", "random", "_random", "threading", "_thread", "queue", "_queue", "collections", "datetime", "unittest.mock",
-     "types", "tempfile", "pathlib", "pathlib._local", "array", "itertools", "functools", "re", "decimal", "fractions", "enum",
-     "contextlib", "asyncio.locks", "asyncio.queues", "asyncio.events", "asyncio.futures", "_asyncio", "asyncio.tasks",
-     "concurrent.futures._base", "argparse", "configparser", "csv", "_csv", "json.encoder", "json.decoder", "xml.etree.ElementTree",
-     "ipaddress", "numbers", "builtins", "http.cookies", "email.message", "locale", "codecs", "encodings.utf_8", "weakref", "ast",
-     "zoneinfo", "textwrap", "struct", "_struct", "statistics", "heapq", "calendar", "time", "operator", "typing", "_collections_abc",
-     "collections.abc")
+    ("io", "_io", "random", "_random", "threading", "_thread", "queue", "_queue", "collections", "datetime",
+     "unittest.mock", "types", "tempfile", "pathlib", "pathlib._local", "array", "itertools", "functools", "re",
+     "decimal", "fractions", "enum", "contextlib", "asyncio.locks", "asyncio.queues", "asyncio.events",
+     "asyncio.futures", "_asyncio", "asyncio.tasks", "concurrent.futures._base", "argparse", "configparser", "csv",
+     "_csv", "json.encoder", "json.decoder", "xml.etree.ElementTree", "ipaddress", "numbers", "builtins",
+     "http.cookies", "email.message", "locale", "codecs", "encodings.utf_8", "weakref", "ast", "zoneinfo",
+     "textwrap", "struct", "_struct", "statistics", "heapq", "calendar", "time", "operator", "typing",
+     "_collections_abc", "collections.abc")
 )  # fmt: skip
 _MOCK_OWN = frozenset(
-    ("call_args", "call_args_list", "call_count", "called", "mock_calls", "method_calls", "mock_add_spec", "configure_mock",
-     "reset_mock", "attach_mock", "side_effect", "return_value")
+    ("call_args", "call_args_list", "call_count", "called", "mock_calls", "method_calls", "mock_add_spec",
+     "configure_mock", "reset_mock", "attach_mock", "side_effect", "return_value")
 )  # fmt: skip
 
 
@@ -62,7 +72,9 @@ class Refused(Exception):
 class Guard:
     """Serves the product. `tamper` is told of every refusal of something that is there."""
 
-    def __init__(self, connection: Connection, sealed: Callable[[Any], bool], tamper: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, connection: Connection, sealed: Callable[[Any], bool], tamper: Callable[[str, str], None]
+    ) -> None:
         self._connection = connection
         self._sealed = sealed
         self._tamper = tamper
@@ -201,7 +213,9 @@ class Guard:
         kind = type(target)
         method = kind.__module__ == "unittest.mock" and (name in _MOCK_OWN or name.startswith("assert"))
         method = method or any(callable(vars(part).get(name)) for part in kind.__mro__)
-        allowed = self.of_sealed(kind) or isinstance(target, types.SimpleNamespace) or kind.__module__ == "unittest.mock"
+        allowed = (
+            self.of_sealed(kind) or isinstance(target, types.SimpleNamespace) or kind.__module__ == "unittest.mock"
+        )
         if name.startswith("_") or isinstance(target, (type, BaseException)) or method or not allowed:
             self._refuse(f"setting {name} of a {kind.__name__}", AttributeError)
         setattr(target, name, content)
@@ -213,7 +227,13 @@ class Guard:
         delattr(target, name)
 
     def _special(self, value: Any) -> Any:
-        if type(value) is not tuple or len(value) != 2 or type(value[0]) is not str or type(value[1]) is not tuple or not value[1]:
+        if (
+            type(value) is not tuple
+            or len(value) != 2
+            or type(value[0]) is not str
+            or type(value[1]) is not tuple
+            or not value[1]
+        ):
             raise CodecError("a special method has a name and arguments")
         name, args = value
         if name not in SPECIALS or name in _NOT_SERVED:
@@ -222,7 +242,11 @@ class Guard:
         return special(name, args)
 
     def _compare(self, value: Any) -> Any:
-        if type(value) is not tuple or len(value) != 3 or value[0] not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+        if (
+            type(value) is not tuple
+            or len(value) != 3
+            or value[0] not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+        ):
             raise CodecError("a comparison has a name and two sides")
         name, left, right = value
         method = getattr(type(left), name, None)
@@ -277,7 +301,11 @@ class Guard:
         """Names and kinds; a default is there or not, and only the plainest is told."""
         function, name = value
         if name:
-            return facts.signature(function, name) if name in ("co_argcount", "co_varnames", "co_name", "co_posonlyargcount", "co_kwonlyargcount") else None
+            return (
+                facts.signature(function, name)
+                if name in ("co_argcount", "co_varnames", "co_name", "co_posonlyargcount", "co_kwonlyargcount")
+                else None
+            )
         parts = facts.signature(function, "")
         if parts is None:
             return None
@@ -285,7 +313,9 @@ class Guard:
         return tuple((n, k, has, d if type(d) in plain else ...) for n, k, has, d in parts)
 
     def _dir(self, target: Any) -> Any:
-        if isinstance(target, (types.ModuleType, type(inspect))) or not self._is_open(target if isinstance(target, type) else type(target)):
+        if isinstance(target, (types.ModuleType, type(inspect))) or not self._is_open(
+            target if isinstance(target, type) else type(target)
+        ):
             self._refuse("the names of an object", TypeError)
         return [name for name in dir(target) if not name.startswith("_")]
 
@@ -296,8 +326,6 @@ class Guard:
             return how(target)
 
         return serve
-
-
 
 
 def _keywords(pairs: Any) -> dict[str, Any]:

@@ -56,7 +56,9 @@ class Finder(importlib.abc.MetaPathFinder):
         if found is None:
             return None
         kind, origin, places = found
-        spec = importlib.machinery.ModuleSpec(fullname, Loader(self._product), origin=str(origin), is_package=kind == "package")
+        spec = importlib.machinery.ModuleSpec(
+            fullname, Loader(self._product), origin=str(origin), is_package=kind == "package"
+        )
         if kind == "package":
             spec.submodule_search_locations = [str(place) for place in places]
         return spec
@@ -168,7 +170,9 @@ def _by_importer(finder: Finder) -> None:
         if known is None:
             held = sys.modules.get(top)
             file = getattr(held, "__file__", None) or ""
-            known = held is not None and not isinstance(held, mirror.RemoteModule) and str(file).startswith(finder._runner)
+            known = (
+                held is not None and not isinstance(held, mirror.RemoteModule) and str(file).startswith(finder._runner)
+            )
             known = bool(known and finder.found(top) is not None)
             if held is not None:
                 taken[top] = known

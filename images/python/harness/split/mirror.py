@@ -108,7 +108,12 @@ class MirrorMeta(abc.ABCMeta):
         return peer.request(asks.CALL, (Ref(number), args, tuple(kwargs.items())))
 
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith(("_t_", "_abc")) or name in ("__isabstractmethod__", "__wrapped__", "__set_name__", "__del__"):
+        if name.startswith(("_t_", "_abc")) or name in (
+            "__isabstractmethod__",
+            "__wrapped__",
+            "__set_name__",
+            "__del__",
+        ):
             raise AttributeError(name)
         if name == "__signature__":
             return _signature(cls._t_peer, cls)
@@ -386,9 +391,22 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
     for name, function in functions.items():
         if type(name) is not str or name.startswith(("_t_", "_abc")):
             continue
-        if name in ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__del__", "__new__", "__init_subclass__"):
+        if name in (
+            "__getattribute__",
+            "__getattr__",
+            "__setattr__",
+            "__delattr__",
+            "__del__",
+            "__new__",
+            "__init_subclass__",
+        ):
             continue
-        if name.startswith("__") and name.endswith("__") and name not in SPECIALS and name not in ("__init__", "__post_init__"):
+        if (
+            name.startswith("__")
+            and name.endswith("__")
+            and name not in SPECIALS
+            and name not in ("__init__", "__post_init__")
+        ):
             continue
         if name in _COMPARISONS:
             body[name] = _comparison(name, function)
@@ -532,7 +550,16 @@ def _enumeration(peer: Peer, number: int, facts: Any) -> Any:
     kinds = tuple(k for k in bases if isinstance(k, type) and not isinstance(k, MirrorMeta))
     body_of: dict[str, Any] = {}
     for name, function in facts["functions"].items():
-        if not name.startswith("__") or name in ("__str__", "__repr__", "__format__", "__call__", "__lt__", "__gt__", "__le__", "__ge__"):
+        if not name.startswith("__") or name in (
+            "__str__",
+            "__repr__",
+            "__format__",
+            "__call__",
+            "__lt__",
+            "__gt__",
+            "__le__",
+            "__ge__",
+        ):
             body_of[name] = function
     metaclass = enum.EnumMeta
     space = metaclass.__prepare__(facts["name"], kinds)
@@ -541,6 +568,7 @@ def _enumeration(peer: Peer, number: int, facts: Any) -> Any:
         space[name] = _EnumMethod(function)
     value_type = next((k for k in kinds if not issubclass(k, enum.Enum)), None)
     if value_type is not None and not flag:
+
         def new(cls: Any, value: Any) -> Any:
             try:
                 made = value_type.__new__(cls, value)
@@ -600,7 +628,18 @@ def _valued(cls: Any, base: Any, plain: Any) -> Any:
     import pathlib
 
     if base is REAL.datetime:
-        return base.__new__(cls, plain.year, plain.month, plain.day, plain.hour, plain.minute, plain.second, plain.microsecond, plain.tzinfo, fold=plain.fold)
+        return base.__new__(
+            cls,
+            plain.year,
+            plain.month,
+            plain.day,
+            plain.hour,
+            plain.minute,
+            plain.second,
+            plain.microsecond,
+            plain.tzinfo,
+            fold=plain.fold,
+        )
     if base is REAL.date:
         return base.__new__(cls, plain.year, plain.month, plain.day)
     if base is dt.timedelta:
@@ -636,7 +675,12 @@ def exception(peer: Peer, parts: Any) -> BaseException:
     held = peer.proxies.get(number)
     if held is not None:
         return held  # type: ignore[no-any-return]
-    if not isinstance(cls, type) or not issubclass(cls, BaseException) or type(args) is not tuple or type(state) is not dict:
+    if (
+        not isinstance(cls, type)
+        or not issubclass(cls, BaseException)
+        or type(args) is not tuple
+        or type(state) is not dict
+    ):
         raise CodecError("an exception of no class")
     made = _new_exception(cls, args, more)
     own = made.__dict__
@@ -661,7 +705,9 @@ def _new_exception(cls: Any, args: tuple[Any, ...], more: Any) -> BaseException:
             made = OSError.__new__(cls, *args)
             OSError.__init__(made, *args)
         else:
-            made = cls.__new__(cls, *args) if not isinstance(cls, MirrorMeta) else _base_exception(cls).__new__(cls, *args)
+            made = (
+                cls.__new__(cls, *args) if not isinstance(cls, MirrorMeta) else _base_exception(cls).__new__(cls, *args)
+            )
             _set(made, "args", args)
             if issubclass(cls, (UnicodeError, SyntaxError)):
                 next(k for k in cls.__mro__ if k.__module__ == "builtins").__init__(made, *args)
@@ -885,7 +931,11 @@ class RaisedProxy:
             return _get(self, name)
         if method is _DATA:
             own = _get(self, "__dict__")
-            return own[name] if name in own and not name.startswith("_t_") else cls._t_peer.request(asks.GETATTR, (self, name))
+            return (
+                own[name]
+                if name in own and not name.startswith("_t_")
+                else cls._t_peer.request(asks.GETATTR, (self, name))
+            )
         return types.MethodType(method, self)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -943,7 +993,9 @@ class _Method:
         return types.FunctionType
 
 
-_PER_OBJECT = frozenset(("__dict__", "__doc__", "__module__", "__name__", "__qualname__", "__wrapped__", "__annotations__"))
+_PER_OBJECT = frozenset(
+    ("__dict__", "__doc__", "__module__", "__name__", "__qualname__", "__wrapped__", "__annotations__")
+)
 
 
 def _dunder(self: Any, name: str) -> Any:
@@ -961,7 +1013,11 @@ def _dunder(self: Any, name: str) -> Any:
 
 
 def _reduced(value: Any) -> Any:
-    return _restore, (value._t_peer.request(asks.DUMP, value) if not isinstance(value, _Base) else type(value)._t_peer.request(asks.DUMP, value),)
+    return _restore, (
+        value._t_peer.request(asks.DUMP, value)
+        if not isinstance(value, _Base)
+        else type(value)._t_peer.request(asks.DUMP, value),
+    )
 
 
 def _restore(data: Any) -> Any:
@@ -989,7 +1045,11 @@ def _signature(peer: Peer, function: Any) -> Any:
 
 def _defaults(signature: inspect.Signature, name: str) -> Any:
     only = inspect.Parameter.KEYWORD_ONLY
-    given = [p for p in signature.parameters.values() if p.default is not p.empty and (p.kind is only) == (name == "__kwdefaults__")]
+    given = [
+        p
+        for p in signature.parameters.values()
+        if p.default is not p.empty and (p.kind is only) == (name == "__kwdefaults__")
+    ]
     if name == "__defaults__":
         return tuple(p.default for p in given) or None
     return {p.name: p.default for p in given} or None
@@ -1045,7 +1105,10 @@ def _derive(mcls: Any, name: str, bases: tuple[Any, ...], body: dict[str, Any], 
     type.__setattr__(made, "_t_methods", {})
     type.__setattr__(made, "_t_facts", {"functions": {}, "value": root._t_facts.get("value"), "fields": None})
     type.__setattr__(made, "_t_new", root._t_new)
-    number = peer.request(asks.SUBCLASS, (name, tuple(bases), str(body.get("__module__")), str(body.get("__qualname__", name)), members, more))
+    number = peer.request(
+        asks.SUBCLASS,
+        (name, tuple(bases), str(body.get("__module__")), str(body.get("__qualname__", name)), members, more),
+    )
     type.__setattr__(made, "_t_number", int(number))
     peer.classes[int(number)] = made
     return made

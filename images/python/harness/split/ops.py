@@ -1,4 +1,4 @@
-"""What the product's end does when it is asked: everything, on its own objects. It runs with the product and is not trusted."""
+"""What the product's end does when it is asked: everything, on its own objects. It runs with the product, untrusted."""
 
 from __future__ import annotations
 

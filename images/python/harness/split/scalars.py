@@ -83,12 +83,24 @@ TABLE: list[Row] = [
     (
         datetime.timezone,
         lambda v: v.__getinitargs__(),
-        lambda offset, *name: datetime.UTC if offset == datetime.timedelta(0) and not name else datetime.timezone(offset, *map(_text, name)),
+        lambda offset, *name: (
+            datetime.UTC
+            if offset == datetime.timedelta(0) and not name
+            else datetime.timezone(offset, *map(_text, name))
+        ),
     ),
     (ZoneInfo, lambda v: (v.key,), lambda key: ZoneInfo(_text(key))),
     (re.Pattern, lambda v: (v.pattern, v.flags), _pattern),
     (ipaddress.IPv4Address, lambda v: (int(v),), lambda n: ipaddress.IPv4Address(_whole(n))),
-    (ipaddress.IPv6Address, lambda v: (int(v), v.scope_id), lambda n, s: ipaddress.IPv6Address(_whole(n)) if s is None else ipaddress.IPv6Address(f"{ipaddress.IPv6Address(_whole(n))}%{_text(s)}")),
+    (
+        ipaddress.IPv6Address,
+        lambda v: (int(v), v.scope_id),
+        lambda n, s: (
+            ipaddress.IPv6Address(_whole(n))
+            if s is None
+            else ipaddress.IPv6Address(f"{ipaddress.IPv6Address(_whole(n))}%{_text(s)}")
+        ),
+    ),
     (ipaddress.IPv4Network, lambda v: (str(v),), lambda text: ipaddress.IPv4Network(_text(text))),
     (ipaddress.IPv6Network, lambda v: (str(v),), lambda text: ipaddress.IPv6Network(_text(text))),
     (ipaddress.IPv4Interface, lambda v: (str(v),), lambda text: ipaddress.IPv4Interface(_text(text))),

@@ -62,7 +62,11 @@ class Space:
     def changed(self) -> list[int]:
         """The numbers of containers whose content is no longer what the other end has."""
         snapshots = self.snapshots
-        return [number for number, value in self.objects.items() if number in snapshots and differs(value, snapshots[number])]
+        return [
+            number
+            for number, value in self.objects.items()
+            if number in snapshots and differs(value, snapshots[number])
+        ]
 
     def to_forget(self) -> list[int]:
         """What the oracle gives up now and has not told yet: what no test holds any more, all but the newest, the large."""
@@ -172,4 +176,3 @@ def replace(value: Any, new: Any) -> None:
         table.clear(value)
         for key, item in dict.items(new):
             table.__setitem__(value, key, item)
-

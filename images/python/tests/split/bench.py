@@ -53,7 +53,18 @@ def main():
         timed(action, calls // 10)
         rounds = [(timed(action, calls), timed(within[name], calls)) for _ in range(ROUNDS)]
         cost, peer = (statistics.median(each) for each in zip(*rounds, strict=True))
-        print(json.dumps({"bench": f"split_{name}", "value": round(cost, 1), "unit": "us", "vs": "plain call", "ratio": round(cost / peer, 1)}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "bench": f"split_{name}",
+                    "value": round(cost, 1),
+                    "unit": "us",
+                    "vs": "plain call",
+                    "ratio": round(cost / peer, 1),
+                }
+            ),
+            flush=True,
+        )
     pair.end()
 
 

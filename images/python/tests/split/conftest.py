@@ -42,7 +42,10 @@ class Pair:
             os.close(fd)
         self.tampers = []
         self.connection = Connection(
-            mine, lambda kind, what: self.tampers.append((kind, what)), self._gone, lambda file: str(file).startswith(str(HERE))
+            mine,
+            lambda kind, what: self.tampers.append((kind, what)),
+            self._gone,
+            lambda file: str(file).startswith(str(HERE)),
         )
         self.product = self.connection.load("product")
 

@@ -118,7 +118,9 @@ def feed_oracle(end, frames):
     except BaseException as error:  # noqa: BLE001  what the product raises is raised here, honestly
         if any(held[0] is error for held in end.exports._held.values()):
             return
-        if not getattr(error, "__tribunal_product__", False) and not isinstance(error, (Warning, RecursionError, peer.CrossError)):
+        if not getattr(error, "__tribunal_product__", False) and not isinstance(
+            error, (Warning, RecursionError, peer.CrossError)
+        ):
             raise
 
 
@@ -228,7 +230,9 @@ def main():
             before = memory()
     sys.stdout = out
     grown = memory() - before if before else 0
-    print(f"{count} rounds, {count / asked.seconds:.0f} a second, memory grew by {grown >> 20} MiB after the first 20000")
+    print(
+        f"{count} rounds, {count / asked.seconds:.0f} a second, memory grew by {grown >> 20} MiB after the first 20000"
+    )
     return 1 if grown > GROWTH else 0
 
 

@@ -15,68 +15,175 @@ from decimal import Decimal
 
 
 class Money:
-    def __init__(self, a): self.a=a
-    def __eq__(self,o): return isinstance(o,Money) and o.a==self.a or o==self.a
-    def __hash__(self): return hash(self.a)
-    def add(self, o): return Money(self.a+o)
-    def __repr__(self): return f"Money({self.a})"
+    def __init__(self, a):
+        self.a = a
+
+    def __eq__(self, o):
+        return isinstance(o, Money) and o.a == self.a or o == self.a
+
+    def __hash__(self):
+        return hash(self.a)
+
+    def add(self, o):
+        return Money(self.a + o)
+
+    def __repr__(self):
+        return f"Money({self.a})"
+
     @property
-    def twice(self): return self.a*2
+    def twice(self):
+        return self.a * 2
+
     @classmethod
-    def make(cls,a): return cls(a)
-    def hook(self): return 1
-    def run(self): return self.hook()
+    def make(cls, a):
+        return cls(a)
+
+    def hook(self):
+        return 1
+
+    def run(self):
+        return self.hook()
+
+
 class Bad(ValueError):
-    def __init__(self, x): super().__init__(f"bad {x}"); self.x=x
+    def __init__(self, x):
+        super().__init__(f"bad {x}")
+        self.x = x
+
+
 @dataclasses.dataclass
 class P:
-    x:int; y:int=2
+    x: int
+    y: int = 2
+
+
 class Color(enum.Enum):
-    RED=1; BLUE=2
-    def nice(self): return self.name.title()
-NT=collections.namedtuple("NT","a b")
-def fail(x): raise Bad(x)
+    RED = 1
+    BLUE = 2
+
+    def nice(self):
+        return self.name.title()
+
+
+NT = collections.namedtuple("NT", "a b")
+
+
+def fail(x):
+    raise Bad(x)
+
+
 def gen(n):
-    for i in range(n): yield i
-def apply(f,*a): return f(*a)
-def fill(l): l.append(3); return l
+    for i in range(n):
+        yield i
+
+
+def apply(f, *a):
+    return f(*a)
+
+
+def fill(l):
+    l.append(3)
+    return l
+
+
 class Any_:
-    def __eq__(self,o): return True
-def show(x): print("hello",x); warnings.warn("careful"); logging.getLogger("prod").warning("logged %s", x)
-def echo(x): return x
+    def __eq__(self, o):
+        return True
+
+
+def show(x):
+    print("hello", x)
+    warnings.warn("careful")
+    logging.getLogger("prod").warning("logged %s", x)
+
+
+def echo(x):
+    return x
+
+
 class S(str):
-    def shout(self): return S(self.upper()+"!")
+    def shout(self):
+        return S(self.upper() + "!")
+
+
 class D(dict):
-    def total(self): return sum(self.values())
+    def total(self):
+        return sum(self.values())
+
+
 def sig(f):
     return str(inspect.signature(f)), f.__name__
 
 
-async def aadd(a,b):
-    await asyncio.sleep(0.001); return a+b
+async def aadd(a, b):
+    await asyncio.sleep(0.001)
+    return a + b
+
+
 async def afail():
-    await asyncio.sleep(0); raise Bad(1)
+    await asyncio.sleep(0)
+    raise Bad(1)
+
+
 async def agen(n):
     for i in range(n):
-        await asyncio.sleep(0); yield i
+        await asyncio.sleep(0)
+        yield i
+
+
 class Ctx:
-    async def __aenter__(self): await asyncio.sleep(0); return self
-    async def __aexit__(self,*a): self.left=True; return False
-    def __aiter__(self): self.n=0; return self
+    async def __aenter__(self):
+        await asyncio.sleep(0)
+        return self
+
+    async def __aexit__(self, *a):
+        self.left = True
+        return False
+
+    def __aiter__(self):
+        self.n = 0
+        return self
+
     async def __anext__(self):
-        self.n+=1
-        if self.n>3: raise StopAsyncIteration
+        self.n += 1
+        if self.n > 3:
+            raise StopAsyncIteration
         return self.n
-async def acall(cb,x): return await cb(x)
-def mktask(): return asyncio.ensure_future(aadd(5,6))
+
+
+async def acall(cb, x):
+    return await cb(x)
+
+
+def mktask():
+    return asyncio.ensure_future(aadd(5, 6))
+
+
 async def forever(log):
-    try: await asyncio.sleep(100)
-    finally: log.append("cleaned")
-def now(): return time.time()
-def ask(): return input("? ")
-def exists(p): return os.path.exists(p)
-def readin(): return sys.stdin.read()
-if __name__=="__main__": print("main", sys.argv[1:])
+    try:
+        await asyncio.sleep(100)
+    finally:
+        log.append("cleaned")
+
+
+def now():
+    return time.time()
+
+
+def ask():
+    return input("? ")
+
+
+def exists(p):
+    return os.path.exists(p)
+
+
+def readin():
+    return sys.stdin.read()
+
+
+if __name__ == "__main__":
+    print("main", sys.argv[1:])
 
 
 class Version:

@@ -37,7 +37,9 @@ FORBIDDEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("target", "name"), FORBIDDEN, ids=lambda value: value if isinstance(value, str) else type(value).__name__)
+@pytest.mark.parametrize(
+    ("target", "name"), FORBIDDEN, ids=lambda value: value if isinstance(value, str) else type(value).__name__
+)
 def test_insides_are_refused(hostile, target, name):
     with pytest.raises(Exception) as caught:
         hostile.product.ask_raw(asks.GETATTR, (target, name))
@@ -55,7 +57,9 @@ def frame():
     "target", [frame(), callback.__code__, (n for n in [1]), pytest, type("Pair", (), {})],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-@pytest.mark.parametrize("name", ["f_globals", "co_consts", "system", "FunctionType", "return_value", "gi_frame", "Item", "mro"])
+@pytest.mark.parametrize(
+    "name", ["f_globals", "co_consts", "system", "FunctionType", "return_value", "gi_frame", "Item", "mro"]
+)
 def test_no_object_lends_its_insides(hostile, target, name):
     with pytest.raises(Exception):
         hostile.product.ask_raw(asks.GETATTR, (target, name))
@@ -77,7 +81,9 @@ def test_a_mocks_verdict_cannot_be_set(hostile):
     assert len(hostile.tampers) == 4
 
 
-@pytest.mark.parametrize("op", [asks.SUBCLASS, asks.IMPORT, asks.FIND, asks.RELOAD, asks.DUMP, asks.LOAD, asks.INSIDE, 200])
+@pytest.mark.parametrize(
+    "op", [asks.SUBCLASS, asks.IMPORT, asks.FIND, asks.RELOAD, asks.DUMP, asks.LOAD, asks.INSIDE, 200]
+)
 def test_what_only_the_oracle_asks_is_refused(hostile, op):
     with pytest.raises(Exception):
         hostile.product.ask_raw(op, ("os", ()))

@@ -168,7 +168,10 @@ def test_classes_can_be_derived_here(product):
 def test_data_classes_are_compared_here(product):
     assert product.P(1) == product.P(1, 2) and product.P(1) != product.P(2)
     assert dataclasses.asdict(product.P(1)) == {"x": 1, "y": 2}
-    assert dataclasses.replace(product.P(1), y=5).y == 5 and [f.name for f in dataclasses.fields(product.P)] == ["x", "y"]
+    assert dataclasses.replace(product.P(1), y=5).y == 5 and [f.name for f in dataclasses.fields(product.P)] == [
+        "x",
+        "y",
+    ]
 
 
 def test_enums_are_real_ones(product):
@@ -184,10 +187,14 @@ def test_values_of_product_classes_hold_their_value(product):
     named = product.NT(1, 2)
     assert named == (1, 2) and named.a == 1 and named._replace(a=5).a == 5 and isinstance(named, tuple)
     text = product.S("ab")
-    assert text == "ab" and text.shout() == "AB!" and text.upper() == "AB" and isinstance(text, str) and f"{text}" == "ab"
+    assert (
+        text == "ab" and text.shout() == "AB!" and text.upper() == "AB" and isinstance(text, str) and f"{text}" == "ab"
+    )
     table = product.D(a=1)
     table["b"] = 2
-    assert table.total() == 3 and dict(table) == {"a": 1, "b": 2} and isinstance(table, dict) and table == {"a": 1, "b": 2}
+    assert (
+        table.total() == 3 and dict(table) == {"a": 1, "b": 2} and isinstance(table, dict) and table == {"a": 1, "b": 2}
+    )
 
 
 def test_signatures_and_names(product):
@@ -198,7 +205,9 @@ def test_signatures_and_names(product):
 
 def test_copies_and_pickles(product):
     money = product.Money(4)
-    assert copy.copy(money) == money and copy.deepcopy([money]) == [money] and pickle.loads(pickle.dumps(money)) == money
+    assert (
+        copy.copy(money) == money and copy.deepcopy([money]) == [money] and pickle.loads(pickle.dumps(money)) == money
+    )
 
 
 def test_patches_of_the_product(product, monkeypatch):
