@@ -50,6 +50,7 @@ class Connection(Peer):
         self._levels: list[tuple[str | None, int]] = []
         self._reset = False
         self._deferred: list[BaseException] = []
+        self.dependency: Callable[[Any, Any], Any] = lambda module, name: None
         self._pool = self._links[1:-REVERSE]
         self._lock = _thread.allocate_lock()
         self._by_thread[self._ident()] = self._links[0]
@@ -114,6 +115,13 @@ class Connection(Peer):
             return resolve(module, name, True)
         except LookupError as error:
             raise CodecError(f"the product names {error}") from None
+
+    def own_class(self, facts: dict[str, Any]) -> Any:
+        return self.dependency(facts["module"], facts["qualname"])
+
+    def is_dependency(self, kind: type) -> bool:
+        """Whether a dependency of the project defines this class."""
+        return self.dependency(kind.__module__, kind.__qualname__) is kind
 
     def describe(self, kind: type) -> dict[str, Any]:
         raise CodecError("facts are the guard's to give")

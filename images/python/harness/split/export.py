@@ -124,6 +124,8 @@ def _class(peer: Peer, enc: Encoder, value: type) -> None:
         enc.back(known)
     elif named is not None:
         enc.named(*named)
+    elif peer.oracle and peer.is_dependency(value):
+        enc.named(value.__module__, value.__qualname__)
     else:
         enc.handle(CLASS, peer.exports.number(value), 0)
 

@@ -20,6 +20,7 @@ from . import asks, follow, mirror
 from .connect import Connection
 
 _STANDARD = os.path.dirname(os.__file__) + "/"
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/"
 _PASSING = (__name__.rpartition(".")[0], "_pytest.monkeypatch", "_pytest.outcomes")
 
 
@@ -99,6 +100,19 @@ class Finder(importlib.abc.MetaPathFinder):
     def _of_src(self, path: str) -> bool:
         return any(path == root or path.startswith(root + "/") for root in self._roots)
 
+    def dependency(self, module: Any, name: Any) -> Any:
+        """A class of one of the project's dependencies, as this process has it loaded: not the runner's, nor anybody's source here."""
+        held = sys.modules.get(module) if type(module) is str else None
+        file = getattr(held, "__file__", None)
+        if type(held) is not types.ModuleType or type(file) is not str or type(name) is not str:
+            return None
+        if file.startswith((_STANDARD, _HERE, *self._runner)) or self._of_src(file) or self._sealed(file):
+            return None
+        found: Any = held
+        for part in name.split("."):
+            found = vars(found).get(part) if isinstance(found, (type, types.ModuleType)) else None
+        return found if isinstance(found, type) and found.__module__ == module else None
+
     def _in_sealed(self, name: str) -> bool:
         places = [p for p in sys.path if isinstance(p, str) and not self._of_src(p) and self._sealed(p + "/_.py")]
         found = importlib.machinery.PathFinder.find_spec(name, places) if places else None
@@ -154,6 +168,7 @@ def install(
     sys.path[:] = [entry for entry in sys.path if not finder._of_src(entry)]
     at = next((n for n, each in enumerate(sys.meta_path) if each is importlib.machinery.PathFinder), len(sys.meta_path))
     sys.meta_path.insert(at, finder)
+    product.dependency = finder.dependency
     _by_importer(finder)
     _never_here(finder)
     follow.install(product)

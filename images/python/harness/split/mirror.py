@@ -103,7 +103,7 @@ class MirrorMeta(abc.ABCMeta):
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **more: Any) -> None:
         type.__init__(cls, name, bases, body)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         peer, number = cls._t_peer, cls.__dict__["_t_number"]
         return peer.request(asks.CALL, (Ref(number), args, tuple(kwargs.items())))
 
@@ -181,7 +181,7 @@ class RemoteFunction:
     def __class__(self) -> Any:
         return types.FunctionType
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return _get(self, "_t_peer").request(asks.CALL, (self, args, tuple(kwargs.items())))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -482,6 +482,10 @@ def _bases(peer: Peer, facts: Any, body: dict[str, Any]) -> tuple[Any, ...]:
         facts["stdlib_class"] = real
         if _usable(real):
             out.append(real)
+    elif stdlib is None and (own := peer.own_class(facts)) is not None:
+        facts["stdlib_class"] = own
+        if exception or _usable(own):
+            out = [base for base in out if not issubclass(own, base)] + [own]
     return _consistent([base for base in out if base is not object])
 
 
@@ -752,7 +756,7 @@ def _special(name: str) -> Any:
         return leave
     if name == "__call__":
 
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
             return type(self)._t_peer.request(asks.CALL, (self, args, tuple(kwargs.items())))
 
         call.__name__ = name
@@ -982,7 +986,7 @@ class _Method:
         own["_peer"], own["__name__"], own["_function"] = peer, name, function
         self.__name__ = name
 
-    def __call__(self, instance: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
         return _get(self, "_peer").request(asks.METHOD, (instance, _get(self, "__name__"), args, tuple(kwargs.items())))
 
     def __getattr__(self, name: str) -> Any:

@@ -297,6 +297,13 @@ class Peer:
     def raised(self, parts: Any) -> Any:
         return mirror.exception(self, parts)
 
+    def own_class(self, facts: dict[str, Any]) -> Any:
+        """What this process itself has under a name of the project's dependencies, for a class of the other end's."""
+        return None
+
+    def is_dependency(self, kind: type) -> bool:
+        return False
+
     def class_of(self, group: int) -> Any:
         """The mirror of a class of the other end's."""
         held = self.classes.get(group)
