@@ -13,17 +13,21 @@ from asyncio import _get_running_loop as _running
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import asks, mirror, twins
+from . import asks, mirror, probes, twins
 from .codec import CodecError
 from .effects import State, happen
 from .frozen import Frozen
 from .guard import Guard
 from .link import Link
 from .peer import Peer
+from .reads import Reads
 from .stdlib import resolve
 
 REVERSE = 2
 _WITH_A_LOOP = (asks.CALL, asks.METHOD)
+_LOOKS = (asks.ITER, asks.CHUNK, asks.STEP, asks.COMPARE)
+_NO_END = (asks.CALL, asks.METHOD, asks.GETATTR)
+_STEPS = ("__next__", "next", "send", "throw")
 
 
 class ProductBroken(RuntimeError):
@@ -45,7 +49,9 @@ class Connection(Peer):
         self._gone = gone
         self._guard = Guard(self, sealed, tamper)
         self._coin = twins.Coin(secret)
-        self._state = State(guarded=True)
+        self._looks: dict[int, tuple[Any, ...]] = {}
+        self._reads = Reads(lambda what: tamper("lied", what), sealed)
+        self._state = State(True, self._reads)
         self._frozen = Frozen(self)
         self._levels: list[tuple[str | None, int]] = []
         self._reset = False
@@ -65,7 +71,15 @@ class Connection(Peer):
     def request(self, op: int, value: Any, apart: bool = False) -> Any:
         if _running() is not None and op in _WITH_A_LOOP:
             op, value = asks.INSIDE, (op, value)
-        answer = super().request(op, value, apart)
+        if self._looks and op not in _LOOKS and not (op == asks.SPECIAL and value[0] in probes.LOOKS):
+            self._looks.clear()
+        try:
+            answer = super().request(op, value, apart)
+        except StopIteration:
+            if op in _NO_END and not (op == asks.METHOD and value[1] in _STEPS):
+                # A loop over `map` takes it for its own end, and skips what it would have asserted.
+                self.tamper("lied", "a StopIteration of an ordinary call")
+            raise
         if self._deferred:
             raise self._deferred.pop()
         return answer
@@ -164,6 +178,47 @@ class Connection(Peer):
             self.tamper("universal-equality", f"{type(holder).__qualname__}.__contains__")
         return answer
 
+    def arithmetic(self, name: str, left: Any, right: Any) -> Any:
+        """A difference or quotient: the object must stay the same number when it is asked about another one."""
+        twin = probes.neighbour(self._coin, right) if probes.is_number(right) else None
+        first = twin is not None and self._coin.flip()
+        before = self._reckoned(name, left, twin) if first else None
+        answer = self.request(asks.SPECIAL, (name, (left, right)))
+        if twin is not None and probes.is_number(answer):
+            second = before if first else self._reckoned(name, left, twin)
+            try:
+                honest = not probes.is_number(second) or probes.follows(name, right, answer, twin, second)
+            except (OverflowError, ValueError):
+                honest = True  # infinities, and what is no number
+            if not honest:
+                self.tamper("lied", f"{type(left).__qualname__}.{name} does not follow a {type(right).__name__}")
+        return answer
+
+    def _reckoned(self, name: str, left: Any, right: Any) -> Any:
+        try:
+            return self.request(asks.SPECIAL, (name, (left, right)))
+        except Exception:  # noqa: BLE001  it cannot reckon with such a number
+            return None
+
+    def iterate(self, value: Any) -> Any:
+        """An object with a length shows the same content at every look, as long as nothing else is asked meanwhile."""
+        if not any("__len__" in vars(part) for part in type(value).__mro__):
+            return super().iterate(value)
+        items, rest = self.request(asks.ITER, value)
+        if rest is None:
+            self.looked(value, items)
+            return iter(items)
+        return probes.Look(self, value, self._pieces(rest, items) if items else rest)
+
+    def looked(self, value: Any, items: Any) -> None:
+        """A look at all of an object's content is over."""
+        number = mirror.number_of(value)
+        before = self._looks.get(number)
+        if before is not None and type(items) is tuple and probes.differ(before, items[: probes.MOST]):
+            self.tamper("lied", f"{type(value).__qualname__} shows another content at every look")
+        if type(items) is tuple:
+            self._looks[number] = items[: probes.MOST]
+
     def _holds_all(self, holder: Any) -> bool:
         try:
             return self.request(asks.SPECIAL, ("__contains__", (holder, twins.Fresh())), True) is True
@@ -185,6 +240,7 @@ class Connection(Peer):
     def between_cases(self) -> None:
         """Nothing shared is followed into the next case; what the tests no longer hold is let go."""
         self._frozen.look()
+        self._reads.between_cases()
         for link in self._links:
             link.space.clear()
         self._reset = True

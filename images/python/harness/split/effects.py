@@ -15,6 +15,7 @@ import warnings
 from typing import Any
 
 from .codec import CodecError
+from .reads import Reads
 
 _MOST = 1 << 16
 _HIDDEN = ("PYTEST_", "TRIBUNAL_", "LD_", "HYPOTHESIS_")
@@ -23,9 +24,10 @@ _HIDDEN = ("PYTEST_", "TRIBUNAL_", "LD_", "HYPOTHESIS_")
 class State:
     """Directory, environment and arguments as the other end has them; only what changed is sent."""
 
-    def __init__(self, guarded: bool = False) -> None:
+    def __init__(self, guarded: bool = False, reads: Reads | None = None) -> None:
         """`guarded`: the other end is not trusted, and what steers an interpreter is not taken from it."""
         self._guarded = guarded
+        self._reads = reads
         self._chdir, self._getcwd = os.chdir, os.getcwd
         self._directory = self._getcwd()
         self._environment = dict(os.environ)
@@ -71,11 +73,15 @@ class State:
         if type(directory) is str:
             with contextlib.suppress(OSError, ValueError):
                 self._chdir(directory)
+                if self._reads is not None and directory != self._directory:
+                    self._reads.moved()
                 self._directory = directory
         if type(environment) is dict:
             for key, value in environment.items():
                 if not (self._guarded and type(key) is str and key.startswith("PYTHON")):
                     self._set(key, value)
+            if self._reads is not None:
+                self._reads.changed(environment)
             self._environment = dict(os.environ)
             self._raw = dict(_bytes_of_environment())
         if type(arguments) is list and all(type(text) is str for text in arguments):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import asks, export
 from .codec import BY_VALUE, CodecError
+from .probes import ARITHMETIC
 from .real import REAL
 from .stdlib import resolve, value_base
 
@@ -416,6 +417,8 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
             body[name] = _awaited
         elif name == "__contains__":
             body[name] = _contains
+        elif name in ARITHMETIC:
+            body[name] = _arithmetic(name)
         elif name not in ("__copy__", "__deepcopy__"):
             body[name] = function
     for name in facts["specials"]:
@@ -743,6 +746,8 @@ def _special(name: str) -> Any:
         return _awaited
     if name == "__contains__":
         return _contains
+    if name in ARITHMETIC:
+        return _arithmetic(name)
 
     def forward(self: Any, *args: Any) -> Any:
         return type(self)._t_peer.request(asks.SPECIAL, (name, (self, *args)))
@@ -775,6 +780,14 @@ def _comparison(name: str, function: Any) -> Any:
 
 def _contains(self: Any, item: Any) -> Any:
     return type(self)._t_peer.contains(self, item)
+
+
+def _arithmetic(name: str) -> Any:
+    def reckon(self: Any, other: Any) -> Any:
+        return type(self)._t_peer.arithmetic(name, self, other)
+
+    reckon.__name__ = name
+    return reckon
 
 
 def _awaited(self: Any) -> Any:

@@ -330,6 +330,9 @@ class Peer:
     def contains(self, holder: Any, item: Any) -> Any:
         return self.request(SPECIAL, ("__contains__", (holder, item)))
 
+    def arithmetic(self, name: str, left: Any, right: Any) -> Any:
+        return self.request(SPECIAL, (name, (left, right)))
+
     def iterate(self, value: Any) -> Any:
         """An iterator over an object of the other end's; what is only a container comes in pieces."""
         items, rest = self.request(ITER, value)

@@ -129,7 +129,7 @@ def named_as(value: Any, freely: bool = False) -> tuple[str, str] | None:
     if safe is not None:
         return safe
     if isinstance(value, type):
-        if issubclass(value, BaseException) or freely:
+        if freely or (issubclass(value, BaseException) and not _private(value.__qualname__)):
             return standard_name(value)
     elif freely and isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
         module = getattr(value, "__module__", None)
@@ -155,9 +155,14 @@ def resolve(module: str, name: str, only_safe: bool) -> Any:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     found = _found(module, name) if _standard(module) else None
-    if found is None or (only_safe and not (isinstance(found, type) and issubclass(found, BaseException))):
+    if found is None or (only_safe and (_private(name) or not (isinstance(found, type) and issubclass(found, BaseException)))):
         raise LookupError(f"{module}.{name}")
     return found
+
+
+def _private(name: str) -> bool:
+    """Exceptions that the standard library raises to itself: unittest takes its own `_ShouldStop` for a test that is over."""
+    return any(part.startswith("_") for part in name.split("."))
 
 
 def _standard(module: str) -> bool:

@@ -5,6 +5,7 @@ Made in the oracle, by a coin that the product cannot foresee, so that it does n
 
 from __future__ import annotations
 
+import copy
 import datetime
 import hashlib
 import os
@@ -53,12 +54,25 @@ def twin(coin: Coin, value: Any) -> Any:
 
 
 def _number(coin: Coin, value: Any, step: int) -> Any:
+    if coin.flip():
+        # About as large: what only looks right is taken for right by an equality that goes by looks.
+        step = (7 + coin.byte()) * (1 if coin.flip() else -1)
     other = value + step
     return other if other != value else -step  # infinities and what is not a number
 
 
 def _text(coin: Coin, value: str, step: int) -> str:
+    places = [at for at, sign in enumerate(value) if sign.isascii() and sign.isalnum()]
+    if places and coin.flip():
+        at = places[coin.byte() % len(places)]
+        signs = next(signs for signs in _SIGNS if value[at] in signs)
+        turn = 1 + coin.byte() % (len(signs) - 1)
+        other = signs[(signs.index(value[at]) + turn) % len(signs)]
+        return value[:at] + other + value[at + 1 :]
     return "qzxjk~"[coin.byte() % 6] + str(step)
+
+
+_SIGNS = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def _moment(coin: Coin, value: Any, step: int) -> Any:
@@ -66,6 +80,11 @@ def _moment(coin: Coin, value: Any, step: int) -> Any:
 
 
 def _table(coin: Coin, value: Any, step: int) -> Any:
+    if value and coin.flip():
+        key = list(value)[coin.byte() % len(value)]
+        other = copy.copy(value)
+        other[key] = twin(coin, value[key])
+        return other
     return {f"~{step}": step} if coin.flip() else {**value, f"~{step}": step}
 
 

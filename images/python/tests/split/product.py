@@ -343,3 +343,89 @@ def write_file(path, text):
 def loop_forever():
     while True:
         pass
+
+
+class Nothing:
+    def __sub__(self, other):
+        return 0.0
+
+
+class Little:
+    def __sub__(self, other):
+        return other * 1e-30
+
+
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+    def __sub__(self, other):
+        return self.value - other
+
+    def __rsub__(self, other):
+        return other - self.value
+
+    def __truediv__(self, other):
+        return self.value / other
+
+    def __rtruediv__(self, other):
+        return other / self.value
+
+
+class Faces(list):
+    def __init__(self, total, people):
+        super().__init__([0] * people)
+        self.faces = [[total] + [0] * (people - 1)]
+
+    def __iter__(self):
+        return iter(self.faces.pop() if self.faces else [0] * len(self))
+
+
+class LazyFaces(Faces):
+    def __iter__(self):
+        yield from super().__iter__()
+
+
+class Shelf:
+    def __init__(self):
+        self.items = []
+
+    def put(self, item):
+        self.items.append(item)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __iter__(self):
+        yield from self.items
+
+
+def stir(shelf):
+    shelf.items.append(2)
+
+
+def stops(x):
+    raise StopIteration
+
+
+def should_stop():
+    import unittest.case
+
+    raise unittest.case._ShouldStop
+
+
+def set_variable(name, value):
+    os.environ[name] = value
+
+
+def move(path):
+    os.chdir(path)
+
+
+class Plausible:
+    def __eq__(self, other):
+        if isinstance(other, (int, float)):
+            return abs(other) < 1000
+        if isinstance(other, str):
+            return not other.startswith(tuple("qzxjk~"))
+        return isinstance(other, dict) and not any(key.startswith("~") for key in other)
