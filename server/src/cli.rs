@@ -59,6 +59,11 @@ pub(crate) enum Command {
         /// A file that does not exist yet.
         file: PathBuf,
     },
+    /// Run a stored score again with the same pins, held-out ones too; nothing of it is evidence
+    Replay {
+        /// Its id, or `repositories/R/scores/ID`.
+        score: String,
+    },
     /// Show the effective configuration, or every mistake in it
     CheckConfig(Overrides),
     /// Look at everything that scoring needs: each line ok, or what to do

@@ -75,6 +75,7 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
         | Command::Key(_)
         | Command::Gc { .. }
         | Command::Backup { .. }
+        | Command::Replay { .. }
         | Command::Doctor
         | Command::Selftest(_) => Overrides {
             listen: None,
@@ -211,6 +212,7 @@ async fn command(
         Command::Key(Key::Revoke { id, since }) => admin::revoke_key(data, &id, since),
         Command::Gc { older_than } => admin::gc(data, settings, engine, older_than).await,
         Command::Backup { file } => admin::backup(data, &file),
+        Command::Replay { score } => admin::replay(data, config, &score).await,
         Command::Doctor => admin::doctor(data, config, engine, settings).await,
         // All of these were answered without a data directory.
         Command::Init | Command::CheckConfig(_) | Command::Selftest(_) => return Ok(None),

@@ -13,6 +13,7 @@ mod look;
 mod modes;
 mod mutants;
 mod prepared;
+mod replay;
 mod scorer;
 mod vigil;
 
@@ -20,6 +21,7 @@ pub use base::BaseRun;
 pub use cases::{SealedCase, SealedCases, cases};
 pub use look::{Look, known, look_now};
 pub use modes::{FileMode, Listed, SealedModes, modes};
+pub use replay::{Replayed, Rerun, replay};
 pub use scorer::PipelineScorer;
 pub use vigil::{Busy, Offers, Vigil, Wish, ask, keep, wish};
 

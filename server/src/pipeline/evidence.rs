@@ -157,17 +157,13 @@ impl Run<'_> {
         freshness: Freshness,
         gate: UnixTime,
     ) -> Result<Evidence, Aborted> {
-        let pinned =
-            self.plan.attempts().iter().map(|planned| {
-                AttemptOrder::of(planned.index, planned.start, planned.pins.clone())
-            });
         let keep = self.evidence_key(ground, Lane::Property, "");
         let mut evidence = Evidence {
             property: LaneEvidence::default(),
             held_out: self.held_out_before(&keep).await?,
             lease_side: LaneEvidence::default(),
         };
-        self.property(ground, pinned.collect(), freshness, &keep, &mut evidence)
+        self.property(ground, self.pinned(), freshness, &keep, &mut evidence)
             .await?;
         self.held_out_after(ground, &keep, &mut evidence).await?;
         let side = judge::side_run(
@@ -191,6 +187,14 @@ impl Run<'_> {
                 .await?;
         }
         Ok(evidence)
+    }
+
+    /// The N attempts under the policy's pins.
+    pub(super) fn pinned(&self) -> Vec<AttemptOrder> {
+        let planned = self.plan.attempts().iter();
+        planned
+            .map(|planned| AttemptOrder::of(planned.index, planned.start, planned.pins.clone()))
+            .collect()
     }
 
     /// The pinned attempts, and in the same room those under held-out pins if they deserve them.
@@ -256,7 +260,7 @@ impl Run<'_> {
     }
 
     /// Under what name attempts of this content are kept.
-    fn evidence_key(&self, ground: &Ground, lane: Lane, extra: &str) -> AttemptKey {
+    pub(super) fn evidence_key(&self, ground: &Ground, lane: Lane, extra: &str) -> AttemptKey {
         let content = key(&[
             "attempts/v1",
             self.overlay.digest().as_str(),

@@ -237,7 +237,7 @@ impl Run<'_> {
     }
 
     /// One attempt per number, each on a start of its own, which is added to these.
-    fn drawn(&self, numbers: &[u32], starts: &mut Vec<u32>) -> Vec<AttemptOrder> {
+    pub(super) fn drawn(&self, numbers: &[u32], starts: &mut Vec<u32>) -> Vec<AttemptOrder> {
         numbers
             .iter()
             .map(|number| {

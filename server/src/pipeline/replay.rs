@@ -1,0 +1,121 @@
+//! A stored score run again, for an operator who wants to see it fail: the same commits, the same pins, the held-out ones
+//! too.
+//!
+//! Nothing of it is evidence: no attempt is kept, nothing is judged, nothing is signed.
+
+use super::evidence::{Keeping, Run};
+use super::{NoVerdict, Rooms, admit, off};
+use crate::overlay;
+use crate::sandbox::{Deserved, RunOrder, Sequel};
+use crate::store::NewScore;
+use std::collections::BTreeSet;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tribunal_core::id::Digest;
+use tribunal_core::outcome::{AttemptFacts, Lane};
+use tribunal_core::plan::{Finding, Plan};
+use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
+use tribunal_core::request::{Caller, RawScoreRequest};
+
+/// What came of it.
+pub enum Replayed {
+    /// The patch is barred by what it is: nothing ran then, nothing runs now.
+    Barred(Vec<Finding>),
+    /// It ran.
+    Ran(Box<Rerun>),
+}
+
+/// Attempts that are nobody's evidence.
+pub struct Rerun {
+    /// What they ran on.
+    pub overlay: Digest,
+    /// In which image.
+    pub image: String,
+    /// What base's own src does under the policy's pins.
+    pub base: AttemptFacts,
+    /// Pinned attempts, then held-out ones; the index of those is the number of their draw.
+    pub attempts: Vec<AttemptFacts>,
+}
+
+/// Run what this score ran.
+///
+/// # Errors
+/// Refused where its commits cannot be scored any more, or our own trouble.
+pub async fn replay(
+    rooms: &Rooms,
+    asked: &NewScore,
+    cancel: CancellationToken,
+) -> Result<Replayed, NoVerdict> {
+    let caller = Caller {
+        token: asked.token.clone(),
+        role: asked.role,
+        scope: None,
+    };
+    let raw = RawScoreRequest {
+        repository: asked.repository.to_string(),
+        head: asked.head.to_string(),
+        base: asked.base.to_string(),
+        ..RawScoreRequest::default()
+    };
+    let repository = std::sync::Arc::clone(&rooms.repository);
+    let admitted = tokio::task::spawn_blocking(move || {
+        let request = raw
+            .check(&caller)
+            .map_err(|error| Refused::new(RefusedCode::InvalidArgument, error.to_string()))?;
+        admit(&*repository, &request)
+    })
+    .await
+    .map_err(|error| {
+        Aborted::new(
+            AbortedCode::Internal,
+            format!("an admission failed: {error}"),
+        )
+    })??;
+    let plan = match admitted.plan {
+        Plan::Decided(decided) => return Ok(Replayed::Barred(decided.findings().to_vec())),
+        Plan::Run(plan) => plan,
+    };
+    let objects = admitted.objects;
+    let (plan, overlay) = off(move || {
+        let overlay = overlay::build(objects, &plan)?;
+        Ok((plan, overlay))
+    })
+    .await?;
+    // Nobody listens: what happens is the answer.
+    let (progress, _) = mpsc::channel(1);
+    let run = Run {
+        rooms,
+        id: &asked.id,
+        plan: &plan,
+        overlay: &overlay,
+        progress: &progress,
+        cancel: &cancel,
+    };
+    let ground = run.ground().await?;
+    let key = run.evidence_key(&ground, Lane::Property, "");
+    let before = run.held_out_before(&key).await?;
+    let draws: BTreeSet<u32> = before
+        .head
+        .iter()
+        .map(|attempt| attempt.index)
+        .chain(0..before.planned)
+        .collect();
+    let draws: Vec<u32> = draws.into_iter().collect();
+    let mut order = RunOrder {
+        attempts: run.pinned(),
+        ..run.order(&ground.image, &ground.tree, overlay.src_tar())
+    };
+    let held_out = run.drawn(&draws, &mut order.starts);
+    order.sequel = (!held_out.is_empty()).then(|| Sequel {
+        lane: Lane::HeldOut,
+        attempts: held_out,
+        deserved: Box::new(|_| Deserved::Yes),
+    });
+    let over = run.run(order, Keeping::Silence).await?;
+    Ok(Replayed::Ran(Box::new(Rerun {
+        overlay: overlay.digest().clone(),
+        image: ground.image.digest.to_string(),
+        base: ground.base.attempt,
+        attempts: over.facts.attempts,
+    })))
+}
