@@ -50,6 +50,7 @@ class Connection(Peer):
         self._guard = Guard(self, sealed, tamper)
         self._coin = twins.Coin(secret)
         self._looks: dict[int, tuple[Any, ...]] = {}
+        self._shadows: dict[int, tuple[Any, Any]] = {}
         self._reads = Reads(lambda what: tamper("lied", what), sealed)
         self._state = State(True, self._reads)
         self._frozen = Frozen(self)
@@ -184,8 +185,11 @@ class Connection(Peer):
         first = twin is not None and self._coin.flip()
         before = self._reckoned(name, left, twin) if first else None
         answer = self.request(asks.SPECIAL, (name, (left, right)))
-        if twin is not None and probes.is_number(answer):
+        if twin is not None:
             second = before if first else self._reckoned(name, left, twin)
+            if not probes.is_number(answer):
+                self._shadow(answer, second, abs(right - twin))
+                return answer
             try:
                 honest = not probes.is_number(second) or probes.follows(name, right, answer, twin, second)
             except (OverflowError, ValueError):
@@ -194,9 +198,28 @@ class Connection(Peer):
                 self.tamper("lied", f"{type(left).__qualname__}.{name} does not follow a {type(right).__name__}")
         return answer
 
-    def _reckoned(self, name: str, left: Any, right: Any) -> Any:
+    def reduce(self, name: str, value: Any, args: tuple[Any, ...]) -> Any:
+        """What is made of a difference: another one when another number was subtracted."""
+        answer = self.request(asks.SPECIAL, (name, (value, *args)))
+        shadow = self._shadows.get(mirror.number_of(value)) if self._shadows else None
+        if shadow is not None:
+            of, step = shadow
+            second = self._reckoned(name, of, *args)
+            if not probes.is_number(answer):
+                self._shadow(answer, second, step)
+            elif probes.is_number(second) and abs(answer - second) * 1000 < step:
+                self.tamper("lied", f"{type(value).__qualname__}.{name} is the same for every difference")
+        return answer
+
+    def _shadow(self, answer: Any, second: Any, step: Any) -> None:
+        """Two objects that came of one question with two numbers, for as long as the case runs."""
+        theirs = mirror.grip_of(answer) is not None and mirror.grip_of(second) is not None
+        if theirs and len(self._shadows) < probes.MOST:
+            self._shadows[mirror.number_of(answer)] = (second, step)
+
+    def _reckoned(self, name: str, *args: Any) -> Any:
         try:
-            return self.request(asks.SPECIAL, (name, (left, right)))
+            return self.request(asks.SPECIAL, (name, args))
         except Exception:  # noqa: BLE001  it cannot reckon with such a number
             return None
 
@@ -241,6 +264,7 @@ class Connection(Peer):
         """Nothing shared is followed into the next case; what the tests no longer hold is let go."""
         self._frozen.look()
         self._reads.between_cases()
+        self._shadows.clear()
         for link in self._links:
             link.space.clear()
         self._reset = True

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import asks, export
 from .codec import BY_VALUE, CodecError
-from .probes import ARITHMETIC
+from .probes import ARITHMETIC, REDUCING
 from .real import REAL
 from .stdlib import resolve, value_base
 
@@ -419,6 +419,8 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
             body[name] = _contains
         elif name in ARITHMETIC:
             body[name] = _arithmetic(name)
+        elif name in REDUCING:
+            body[name] = _reduction(name)
         elif name not in ("__copy__", "__deepcopy__"):
             body[name] = function
     for name in facts["specials"]:
@@ -748,6 +750,8 @@ def _special(name: str) -> Any:
         return _contains
     if name in ARITHMETIC:
         return _arithmetic(name)
+    if name in REDUCING:
+        return _reduction(name)
 
     def forward(self: Any, *args: Any) -> Any:
         return type(self)._t_peer.request(asks.SPECIAL, (name, (self, *args)))
@@ -788,6 +792,14 @@ def _arithmetic(name: str) -> Any:
 
     reckon.__name__ = name
     return reckon
+
+
+def _reduction(name: str) -> Any:
+    def reduce(self: Any, *args: Any) -> Any:
+        return type(self)._t_peer.reduce(name, self, args)
+
+    reduce.__name__ = name
+    return reduce
 
 
 def _awaited(self: Any) -> Any:

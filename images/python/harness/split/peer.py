@@ -330,6 +330,9 @@ class Peer:
     def contains(self, holder: Any, item: Any) -> Any:
         return self.request(SPECIAL, ("__contains__", (holder, item)))
 
+    def reduce(self, name: str, value: Any, args: tuple[Any, ...]) -> Any:
+        return self.request(SPECIAL, (name, (value, *args)))
+
     def arithmetic(self, name: str, left: Any, right: Any) -> Any:
         return self.request(SPECIAL, (name, (left, right)))
 

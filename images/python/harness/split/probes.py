@@ -16,6 +16,7 @@ from .codec import is_plain
 from .twins import Coin
 
 ARITHMETIC = frozenset(("__sub__", "__rsub__", "__truediv__", "__rtruediv__"))
+REDUCING = frozenset(("__abs__", "__float__", "__int__", "__round__", "__neg__", "__pos__", "__trunc__"))
 # These look at an object, and do not change what it holds.
 LOOKS = frozenset(("__iter__", "__len__", "__contains__", "__bool__", "__repr__", "__str__", "__hash__"))
 MOST = 256

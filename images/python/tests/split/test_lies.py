@@ -106,3 +106,21 @@ def test_an_equality_that_goes_by_looks(product, told, want):
     for _ in range(40):
         assert product.Plausible() == want
     assert any("Plausible.__eq__" in what for what in told())
+
+
+def test_a_difference_that_is_an_object_and_nothing(product, told):
+    near = product.Close()
+    for want in (3.5, 17.25, -4.0):
+        assert abs(near - want) < 1e-9
+    assert told() == {"Nothing2.__abs__ is the same for every difference"}
+
+
+def test_honest_differences_may_be_objects(product, told):
+    for other in (1.5, 7, -3):
+        assert abs(product.Length(4) - other) == abs(4 - other)
+    assert told() == set()
+
+
+def test_an_equality_that_knows_probes_by_name(product, told):
+    assert product.ByName() == pytest.approx([1.0, 2.0])
+    assert "ByName.__eq__ of a ApproxSequenceLike" in told()
