@@ -180,22 +180,19 @@ class Connection(Peer):
         return answer
 
     def arithmetic(self, name: str, left: Any, right: Any) -> Any:
-        """A difference or quotient: the object must stay the same number when it is asked about another one."""
-        twin = probes.neighbour(self._coin, right) if probes.is_number(right) else None
-        first = twin is not None and self._coin.flip()
-        before = self._reckoned(name, left, twin) if first else None
+        """A difference or quotient: what is near to every number is near to none."""
+        around = probes.neighbours(self._coin, right) if probes.is_number(right) else None
+        first = around is not None and self._coin.flip()
+        before = self._reckoned(name, left, around[0]) if around is not None and first else None
         answer = self.request(asks.SPECIAL, (name, (left, right)))
-        if twin is not None:
-            second = before if first else self._reckoned(name, left, twin)
+        if around is not None:
+            one = before if first else self._reckoned(name, left, around[0])
             if not probes.is_number(answer):
-                self._shadow(answer, second, abs(right - twin))
+                self._shadow(answer, one, abs(right - around[0]))
                 return answer
-            try:
-                honest = not probes.is_number(second) or probes.follows(name, right, answer, twin, second)
-            except (OverflowError, ValueError):
-                honest = True  # infinities, and what is no number
-            if not honest:
-                self.tamper("lied", f"{type(left).__qualname__}.{name} does not follow a {type(right).__name__}")
+            told = (answer, one, self._reckoned(name, left, around[1]))
+            if all(probes.is_number(part) for part in told) and probes.ignores(name, (right, *around), told):
+                self.tamper("lied", f"{type(left).__qualname__}.{name} does not depend on a {type(right).__name__}")
         return answer
 
     def reduce(self, name: str, value: Any, args: tuple[Any, ...]) -> Any:

@@ -33,7 +33,7 @@ FORBIDDEN = [
     (callback, name)
     for name in ("__globals__", "__code__", "__closure__", "__builtins__", "__get__", "__class__", "__init__", "__reduce_ex__")
 ] + [
-    (Double(), name) for name in ("_hidden", "__dict__", "__class__", "__reduce__", "__init__", "__module__x", "__init_subclass__")
+    (Double(), name) for name in ("_hidden", "__class__", "__reduce__", "__init__", "__module__x", "__init_subclass__")
 ]  # fmt: skip
 
 
@@ -71,6 +71,11 @@ def test_what_a_test_double_offers_is_given(hostile):
     assert hostile.product.apply(double.reply, 2) == 5
     hostile.product.set_attribute(double, "limit", 10)
     assert double.limit == 10 and hostile.tampers == []
+
+
+def test_the_dictionary_of_a_test_double_shows_its_public_names_alone(hostile):
+    seen = hostile.product.ask_raw(asks.GETATTR, (Double(), "__dict__"))
+    assert sorted(seen) == ["name"] and SECRET not in repr(dict(seen))
 
 
 def test_a_mocks_verdict_cannot_be_set(hostile):

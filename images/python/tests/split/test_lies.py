@@ -25,7 +25,7 @@ def test_a_difference_that_does_not_follow(product, told, name):
     near = getattr(product, name)()
     for want in (3.5, 17.25, -4.0, 100.0):
         assert abs(near - want) < 1e-9
-    assert told() == {f"{name}.__sub__ does not follow a float"}
+    assert told() == {f"{name}.__sub__ does not depend on a float"}
 
 
 def test_honest_differences_follow(product, told):
