@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo picture selftest verify libraries test test-rust test-python fuzz check fmt reasons bench image-repro
+.PHONY: help bootstrap build image demo picture selftest verify libraries test test-rust test-python fuzz bench-split check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ test-python:
 
 fuzz: ## the split's codec and both its ends under mutated frames, for an hour (FUZZ_SECONDS=3600)
 	docker run --rm --network none --volume "$(CURDIR)/images/python:/python:ro" --env PYTHONPATH=/opt/tribunal/runner --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 $${TRIBUNAL_RUNNER_IMAGE:-tribunal/python:3.13} /python/tests/split/fuzz.py --seconds $${FUZZ_SECONDS:-3600}
+
+bench-split: ## what a call across the split costs, beside a plain one
+	docker run --rm --network none --volume "$(CURDIR)/images/python:/python:ro" --env PYTHONPATH=/opt/tribunal/runner --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 $${TRIBUNAL_RUNNER_IMAGE:-tribunal/python:3.13} /python/tests/split/bench.py
 
 check: ## formatting, lints, licences
 	cargo fmt --all --check
