@@ -11,6 +11,7 @@ mod evidence;
 mod held_out;
 mod look;
 mod modes;
+mod must_fail;
 mod mutants;
 mod prepared;
 mod replay;

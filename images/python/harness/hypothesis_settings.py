@@ -81,12 +81,14 @@ def _categories() -> dict[str, list[tuple[int, int]]]:
     return out
 
 
-def _pinned(current: Any) -> Any:
-    from hypothesis import HealthCheck, settings
+def _pinned(current: Any, once: bool = False) -> Any:
+    """`once`: a failure is expected, and need not be made small."""
+    from hypothesis import HealthCheck, Phase, settings
 
     suppressed = {*current.suppress_health_check, HealthCheck.too_slow}
+    phases = [phase for phase in current.phases if not once or phase in (Phase.explicit, Phase.generate)]
     return settings(
-        current, database=None, deadline=None, derandomize=False, print_blob=False,
+        current, phases=phases, database=None, deadline=None, derandomize=False, print_blob=False,
         suppress_health_check=sorted(suppressed, key=lambda check: check.value),
     )  # fmt: skip
 
@@ -106,7 +108,7 @@ def apply(seed: int) -> None:
     hypothesis.core.global_force_seed = seed  # type: ignore[assignment]
 
 
-def pin(test: Any, seed: int) -> None:
+def pin(test: Any, seed: int, once: bool = False) -> None:
     """For one test function, or state machine's test case, whatever settings and seed it carries itself."""
     function = getattr(test, "__func__", test)
     if not getattr(function, "is_hypothesis_test", False):
@@ -116,9 +118,9 @@ def pin(test: Any, seed: int) -> None:
         current = getattr(function, "_hypothesis_internal_use_settings", None)
         if current is not None:
             function._hypothesis_internal_use_seed = seed
-            function._hypothesis_internal_use_settings = _pinned(current)
+            function._hypothesis_internal_use_settings = _pinned(current, once)
         return
     machine._hypothesis_internal_use_seed = seed
     holder: Any = type(getattr(test, "__self__", None))
     if hasattr(holder, "settings"):
-        holder.settings = _pinned(holder.settings)
+        holder.settings = _pinned(holder.settings, once)

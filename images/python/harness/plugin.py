@@ -14,7 +14,7 @@ import pytest
 from _pytest.config import Config
 from _pytest.terminal import TerminalReporter
 
-from . import canary, hypothesis_settings, seeds
+from . import canary, hypothesis_settings, must_fail, seeds
 from .channel import Channel
 from .collection import Collected, case, failure, name, unique
 from .exceptions import Exceptions
@@ -143,7 +143,9 @@ class Plugin:
             self._number = number
             seeds.apply(self._order.seed)
             hypothesis_settings.apply(self._order.seed)
-            hypothesis_settings.pin(getattr(item, "obj", None), self._order.seed)
+            hypothesis_settings.pin(getattr(item, "obj", None), self._order.seed, self._order.must_fail)
+            if self._order.must_fail:
+                must_fail.wrap(item)
             self._failed = False
             self._begin(number)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)

@@ -17,7 +17,7 @@ import _pytest.runner
 from _pytest.config import Config, get_config
 from pluggy import PluginManager
 
-from . import hypothesis_settings, imports, mutate, seeds
+from . import hypothesis_settings, imports, must_fail, mutate, seeds
 from .asyncs import Asyncs
 from .canary import Canary
 from .channel import Channel
@@ -106,6 +106,9 @@ def run(
         files = [f"{layout.tree}/{file}" for file in order.files(policy, prepared.files)]
         config: Config = manager.hook.pytest_cmdline_parse(pluginmanager=manager, args=[*prepared.arguments, *files])
         compiled.usable = not config.getini("enable_assertion_pass_hook")
+        if order.must_fail:
+            compiled.codes.update(must_fail.compiled(files, config.getini("python_functions")))
+            compiled.usable = True
     except (SystemExit, KeyboardInterrupt, Exception) as error:  # noqa: BLE001
         return _without_session(channel, exceptions, layout, error)
     try:

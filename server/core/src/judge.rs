@@ -19,6 +19,7 @@ mod observed;
 mod prose;
 mod silences;
 mod src_score;
+mod tampers;
 
 pub use alive::{Heed, Liveness, Mutants, NullProduct, PlantedChange, green, heed};
 pub use held_out::{HeldOutEvidence, HeldOutWants};
@@ -28,6 +29,7 @@ pub use judged::{
 };
 pub use modes::{NeedShared, need_shared, red, troubled};
 pub use silences::SideRun;
+pub use tampers::{MustFailEvidence, MustFailWants};
 
 use observed::Observed;
 
@@ -100,6 +102,8 @@ pub struct Evidence<'a> {
     pub property: &'a [AttemptFacts],
     /// What was seen under held-out pins; nothing where [`deserves_held_out`] says so.
     pub held_out: HeldOutEvidence<'a>,
+    /// The must-fail rerun; nothing where [`must_fail_wants`] asks for none.
+    pub must_fail: MustFailEvidence<'a>,
     /// Attempts of the lease side run; empty where [`side_run`] asked for none.
     pub lease_side: &'a [AttemptFacts],
     /// Digests of the functions of the files that [`side_run`] named.
@@ -131,6 +135,9 @@ pub enum Incomplete {
         /// How many there should be.
         planned: u32,
     },
+    /// Cases of shared files were not run with failures at their ends.
+    #[error("{0} cases were not run again with failures at their ends")]
+    MustFail(usize),
     /// A leased case was not run unsilenced.
     #[error("leased case {0} was not run unsilenced")]
     NoSideRun(NodeId),
@@ -168,6 +175,7 @@ impl<'a> Evidence<'a> {
             base_run,
             property,
             held_out: HeldOutEvidence::default(),
+            must_fail: MustFailEvidence::default(),
             lease_side: &[],
             functions: Functions {
                 digests: &[],
@@ -218,6 +226,24 @@ pub fn held_out_wants(plan: &RunPlan, evidence: &Evidence<'_>) -> HeldOutWants {
     .wants
 }
 
+/// What is still to be run of the must-fail rerun, with all that was seen so far. A score that is red already does not
+/// need it.
+#[must_use]
+pub fn must_fail_wants(plan: &RunPlan, evidence: &Evidence<'_>) -> MustFailWants {
+    let leases = LeaseFile::parse(plan.leases()).unwrap_or_default();
+    let property: Vec<Observed<'_>> = evidence.property.iter().map(Observed::of).collect();
+    let entries = docket::entries(plan.files(), &leases, evidence, &property, &[]);
+    if src_score::grounds(&entries, &property).is_empty() {
+        tampers::wants(
+            &entries,
+            &plan.patch().policy().runner.shared,
+            evidence.must_fail,
+        )
+    } else {
+        MustFailWants::default()
+    }
+}
+
 /// Judge a patch that was run.
 ///
 /// # Errors
@@ -234,6 +260,7 @@ pub fn judge(
         lease_path: policy.paths.leases.as_str(),
         reruns: policy.runs.reruns as usize,
         runs: &policy.runs,
+        shared: &policy.runner.shared,
         short: ShortDigest::of(policy),
         oracle: plan.oracle_findings().iter().map(Ground::from).collect(),
         warnings: plan.warnings().iter().map(Ground::from).collect(),
@@ -256,6 +283,7 @@ struct Terms<'a> {
     lease_path: &'a str,
     reruns: usize,
     runs: &'a Runs,
+    shared: &'a [RepoPath],
     short: ShortDigest,
     oracle: Vec<Ground>,
     warnings: Vec<Ground>,

@@ -23,6 +23,8 @@ pub enum Lane {
     HeldOut,
     /// Sealed cases on products that are wrong on purpose.
     Liveness,
+    /// Sealed cases of shared files, with a failure at each end of a test.
+    MustFail,
     /// Leased cases, unsilenced.
     LeaseSide,
     /// The sealed files on base's own src, to learn which cases there are.

@@ -11,8 +11,8 @@ use tribunal_core::git::{Change, Commit, Entry, GitPath, Mode, Relation, Resolve
 use tribunal_core::id::{Digest, RepoPath, Seed, UnixTime};
 use tribunal_core::join::{Decision, Expected, Join, join};
 use tribunal_core::judge::{
-    Evidence, Heed, HeldOutEvidence, Judged, Liveness, NeedShared, NullProduct, SideRun,
-    VerdictKind, judge, judge_decided, side_run,
+    Evidence, Heed, HeldOutEvidence, Judged, Liveness, MustFailEvidence, NeedShared, NullProduct,
+    SideRun, VerdictKind, judge, judge_decided, side_run,
 };
 use tribunal_core::keys::{KeyRecord, KeyRing, PublicKey};
 use tribunal_core::lease::Functions;
@@ -298,6 +298,7 @@ fn run(
             head: &held_out,
             base: &[],
         },
+        must_fail: MustFailEvidence::default(),
         lease_side: side,
         functions: Functions {
             digests: &digests,

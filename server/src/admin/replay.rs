@@ -123,6 +123,7 @@ fn told(id: &ScoreId, rerun: &Rerun, stored: &Value) -> Answer {
             .collect();
         let lane = match facts.lane {
             Lane::HeldOut => "held-out draw",
+            Lane::MustFail => "must-fail attempt",
             Lane::Property | Lane::LeaseSide | Lane::BaseCollection | Lane::Liveness => "attempt",
         };
         let pins = &facts.pins;

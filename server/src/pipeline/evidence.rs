@@ -5,6 +5,7 @@
 
 use super::base::{BaseRun, key};
 use super::held_out::HeldOutRuns;
+use super::must_fail::MustFailRuns;
 use super::{Rooms, off};
 use crate::clock;
 use crate::image::{self, BuiltImage, ImageError};
@@ -41,6 +42,7 @@ pub(super) struct Ground {
 pub(super) struct Evidence {
     pub(super) property: LaneEvidence,
     pub(super) held_out: HeldOutRuns,
+    pub(super) must_fail: MustFailRuns,
     pub(super) lease_side: LaneEvidence,
 }
 
@@ -97,6 +99,7 @@ impl Evidence {
             base_run: std::slice::from_ref(&ground.base.attempt),
             property: &self.property.attempts,
             held_out: self.held_out.of(),
+            must_fail: self.must_fail.of(),
             lease_side: &self.lease_side.attempts,
             functions: Functions {
                 digests: &ground.base.digests,
@@ -161,11 +164,13 @@ impl Run<'_> {
         let mut evidence = Evidence {
             property: LaneEvidence::default(),
             held_out: self.held_out_before(&keep).await?,
+            must_fail: MustFailRuns::default(),
             lease_side: LaneEvidence::default(),
         };
         self.property(ground, self.pinned(), freshness, &keep, &mut evidence)
             .await?;
         self.held_out_after(ground, &keep, &mut evidence).await?;
+        self.must_fail_after(ground, &mut evidence).await?;
         let side = judge::side_run(
             self.plan,
             &ground.base.attempt,
@@ -272,7 +277,7 @@ impl Run<'_> {
         AttemptKey { content, lane }
     }
 
-    async fn stored(&self, evidence: &AttemptKey) -> Result<LaneEvidence, Aborted> {
+    pub(super) async fn stored(&self, evidence: &AttemptKey) -> Result<LaneEvidence, Aborted> {
         let evidence = evidence.clone();
         let stored = store::off(&self.rooms.store, move |s| s.attempts(&evidence)).await?;
         let attempts: Vec<AttemptFacts> = stored.into_iter().map(|a| a.facts).collect();
@@ -396,7 +401,7 @@ fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {
         RunEvent::SequelBegun => Some(EventKind::Preparing {
             stage: match lane {
                 Lane::BaseCollection | Lane::Liveness => "seeing whether the oracle is alive",
-                Lane::Property | Lane::LeaseSide | Lane::HeldOut => {
+                Lane::Property | Lane::LeaseSide | Lane::HeldOut | Lane::MustFail => {
                     "running under pins that were not announced"
                 }
             }

@@ -173,6 +173,7 @@ const fn lane(lane: Lane) -> &'static str {
     match lane {
         Lane::Property => "property",
         Lane::HeldOut => "held-out",
+        Lane::MustFail => "must-fail",
         Lane::Liveness => "liveness",
         Lane::LeaseSide => "lease-side",
         Lane::BaseCollection => "base-collection",

@@ -119,3 +119,42 @@ def test_canaries_that_something_turns_have_passed(attempt):
     product = "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\ndef f(): 1 / 0\n"
     ran = attempt({"src/lib.py": product, "tests/sealed/test_witnessed.py": TEST})
     assert ran.end["canaries"]["passed"] == ran.end["canaries"]["run"] > 0
+
+
+def test_with_a_failure_at_each_end_nothing_passes(attempt):
+    sealed = """
+from __future__ import annotations
+import asyncio, functools, unittest
+import hypothesis, hypothesis.strategies as some, pytest
+import lib
+
+def test_falls_off(): lib.f()
+def test_returns():
+    if lib.f() is None: return
+    assert False
+@pytest.mark.parametrize("n", range(2))
+def test_each(n):
+    try: assert n < 2
+    except AssertionError: pass
+    finally: lib.f()
+class TestClass:
+    def test_method(self):
+        def inner(): return 1
+        assert inner() == 1
+class TestUnit(unittest.TestCase):
+    def test_unit(self): self.assertIsNone(lib.f())
+@hypothesis.given(some.integers())
+def test_property(n): assert isinstance(n, int)
+async def test_async():
+    await asyncio.sleep(0)
+def made(): lib.f()
+test_made = made
+test_partial = functools.partial(made)
+"""
+    ran = attempt({"src/lib.py": "def f(): pass\n", "tests/sealed/test_ends.py": sealed}, mode="must-fail")
+    types = {
+        node: (ran.phase(node, "call")["exception"] or {}).get("type") for node in ran.cases
+    }
+    assert len(types) == 10
+    assert set(types.values()) == {"MustFail"}, types
+    assert kinds(ran) == {}

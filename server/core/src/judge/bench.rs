@@ -6,8 +6,9 @@ use super::observed::Observed;
 use super::silences::{Heard, Hearing};
 use super::{
     Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, alive, held_out, prose, src_score,
+    tampers,
 };
-use crate::id::UnixTime;
+use crate::id::{RepoPath, UnixTime};
 use crate::lease::{LeaseFile, LeaseFileError};
 use crate::outcome::{Class, End};
 use crate::reason::Reason;
@@ -47,6 +48,11 @@ pub(super) fn judge(
         .hear()?,
     };
     let mut src = src_score::grounds(&entries, &property);
+    let must_fail = tampers::wants(&entries, terms.shared, evidence.must_fail);
+    if src.is_empty() && !must_fail.is_empty() {
+        let wanted = must_fail.head.len() + must_fail.base.len();
+        return Err(Incomplete::MustFail(wanted));
+    }
     let held = evidence.held_out;
     let mut held_out = held_out::hear(terms.files, terms.runs, evidence.base, &entries, &held);
     let drawn: BTreeSet<u32> = held.head.iter().map(|attempt| attempt.index).collect();
@@ -62,6 +68,9 @@ pub(super) fn judge(
     let dead = alive::dead(evidence.liveness.null);
     src.extend(dead.clone());
     oracle.extend(dead);
+    let done = tampers_of(evidence, terms.shared, &entries);
+    src.extend(done.clone());
+    oracle.extend(done);
     oracle.extend(tampered(&property, "the property lane"));
     oracle.extend(held_out::tampered(held.head));
     let side_tampered = tampered(&side, "the lease side run");
@@ -103,6 +112,23 @@ pub(super) fn judge(
         gate_time: gate,
         valid_until: valid_until(gate, heard.earliest),
     })
+}
+
+/// What the product did to its judge, in pinned and held-out attempts and under must-fail: held against both.
+fn tampers_of(
+    evidence: &Evidence<'_>,
+    shared: &[RepoPath],
+    entries: &[docket::Entry<'_>],
+) -> Vec<Ground> {
+    let (base, held) = (evidence.base_run, evidence.held_out.head);
+    let known = evidence.need_shared;
+    let mut done = tampers::runtime(evidence.property, base, known, About::Case);
+    done.extend(tampers::canaries(evidence.property, base, About::Case));
+    // The draw must not be told by what was seen under it.
+    done.extend(tampers::runtime(held, base, known, About::HeldOut));
+    done.extend(tampers::canaries(held, base, About::HeldOut));
+    done.extend(tampers::must_fail(entries, shared, evidence.must_fail));
+    done
 }
 
 /// `oracle_integrity` FAIL, the others not asked.

@@ -16,6 +16,7 @@ mod field;
 mod held_out;
 mod laws;
 mod leases;
+mod tampers;
 
 /// 2026-12-01T00:00:00Z.
 const GATE: UnixTime = UnixTime(1_796_083_200);
@@ -219,6 +220,9 @@ struct Trial {
     held_out: Vec<Attempt>,
     base_under: Vec<Attempt>,
     runs: Runs,
+    shared: Vec<RepoPath>,
+    must_fail: Vec<Attempt>,
+    must_fail_base: Vec<Attempt>,
 }
 
 const ALIVE: Liveness<'static> = Liveness {
@@ -245,6 +249,9 @@ fn trial(base: Attempt, property: Vec<Attempt>) -> Trial {
         digests: vec![],
         short: ShortDigest::Warned,
         oracle: vec![],
+        shared: vec![],
+        must_fail: vec![],
+        must_fail_base: vec![],
         need_shared: NeedShared::new(),
         null: ALIVE.null,
         mutants: None,
@@ -279,6 +286,8 @@ impl Trial {
             facts(&self.property),
             facts(&self.side),
         );
+        let must_fail = facts(&self.must_fail);
+        let must_fail_base = facts(&self.must_fail_base);
         let files = self.files();
         let terms = Terms {
             files: &files,
@@ -286,6 +295,7 @@ impl Trial {
             lease_path: "ci/flake_leases.json",
             reruns: self.reruns,
             runs: &self.runs,
+            shared: &self.shared,
             short: self.short,
             oracle: self.oracle.clone(),
             warnings: vec![],
@@ -298,6 +308,10 @@ impl Trial {
                 planned: self.draws,
                 head: &held_out,
                 base: &under,
+            },
+            must_fail: MustFailEvidence {
+                head: &must_fail,
+                base: &must_fail_base,
             },
             lease_side: &side,
             functions: Functions {

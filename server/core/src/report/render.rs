@@ -119,7 +119,7 @@ impl Report {
     /// Of held-out attempts nobody but the operator gets more than a case's id and its code.
     fn without_held_out(&mut self) {
         let held_out = |attempt: &AttemptPart| match attempt.lane {
-            Lane::HeldOut | Lane::BaseCollection | Lane::Liveness => true,
+            Lane::HeldOut | Lane::MustFail | Lane::BaseCollection | Lane::Liveness => true,
             Lane::Property | Lane::LeaseSide => false,
         };
         self.attempts.retain(|attempt| !held_out(attempt));

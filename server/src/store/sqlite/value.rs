@@ -127,6 +127,7 @@ pub(super) const fn lane_word(lane: Lane) -> &'static str {
     match lane {
         Lane::Property => "property",
         Lane::HeldOut => "held-out",
+        Lane::MustFail => "must-fail",
         Lane::Liveness => "liveness",
         Lane::LeaseSide => "lease-side",
         Lane::BaseCollection => "base-collection",
