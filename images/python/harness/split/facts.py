@@ -45,6 +45,17 @@ def describe(kind: type) -> dict[str, Any]:
     return facts
 
 
+def members(kind: Any) -> tuple[Any, ...]:
+    """What a class derived from this one reaches through `super()` besides plain methods."""
+    out: list[Any] = []
+    for name, item in vars(kind).items():
+        if isinstance(item, property):
+            out.append((name, "property", (item.fget, item.fset, item.fdel)))
+        elif isinstance(item, (classmethod, staticmethod)) and not name.startswith("__"):
+            out.append((name, "class" if isinstance(item, classmethod) else "static", item.__func__))
+    return tuple(out)
+
+
 def _python_class(kind: type) -> bool:
     """Whether the class was made by a `class` statement or the like, against one of an extension module."""
     return bool(kind.__flags__ & (1 << 9))

@@ -721,12 +721,12 @@ def _new_exception(cls: Any, args: tuple[Any, ...], more: Any) -> BaseException:
             if issubclass(cls, (UnicodeError, SyntaxError)):
                 next(k for k in cls.__mro__ if k.__module__ == "builtins").__init__(made, *args)
         if issubclass(cls, ImportError) and type(more) is tuple:
-            _set(made, "name", more[0])
-            _set(made, "path", more[1])
+            ImportError.__dict__["name"].__set__(made, more[0])
+            ImportError.__dict__["path"].__set__(made, more[1])
         elif issubclass(cls, SystemExit):
-            _set(made, "code", more)
+            SystemExit.__dict__["code"].__set__(made, more)
         elif issubclass(cls, StopIteration):
-            _set(made, "value", more)
+            StopIteration.__dict__["value"].__set__(made, more)
     except CodecError:
         raise
     except Exception as error:
@@ -997,7 +997,7 @@ def _find(cls: Any, name: str) -> Any:
                     found = _LOCAL
             elif name in part._t_facts["functions"]:
                 found = _Method(cls._t_peer, name, part.__dict__.get(name) or part._t_facts["functions"][name])
-            elif name in part.__dict__ and not name.startswith("_t_"):
+            elif name in part.__dict__ and not name.startswith("_t_") and type(part.__dict__[name]) is not _Inherited:
                 found = _LOCAL
     cls._t_methods[name] = found
     return found
@@ -1134,6 +1134,9 @@ def _derive(mcls: Any, name: str, bases: tuple[Any, ...], body: dict[str, Any], 
     type.__setattr__(made, "_t_methods", {})
     type.__setattr__(made, "_t_facts", {"functions": {}, "value": root._t_facts.get("value"), "fields": None})
     type.__setattr__(made, "_t_new", root._t_new)
+    for base in made.__mro__:
+        if isinstance(base, MirrorMeta) and "_t_local" not in base.__dict__ and "_t_super" not in base.__dict__:
+            _complete(peer, base)
     number = peer.request(
         asks.SUBCLASS,
         (name, tuple(bases), str(body.get("__module__")), str(body.get("__qualname__", name)), members, more),
@@ -1141,6 +1144,33 @@ def _derive(mcls: Any, name: str, bases: tuple[Any, ...], body: dict[str, Any], 
     type.__setattr__(made, "_t_number", int(number))
     peer.classes[int(number)] = made
     return made
+
+
+def _complete(peer: Peer, cls: Any) -> None:
+    """What `super()` of a class derived here has to find in a mirrored one."""
+    type.__setattr__(cls, "_t_super", True)
+    for name, kind, parts in peer.request(asks.MEMBERS, cls):
+        if name not in cls.__dict__:
+            type.__setattr__(cls, name, _Inherited(name, kind, parts))
+
+
+class _Inherited:
+    """A property, class method or static method of a mirrored class, as `super()` finds it."""
+
+    def __init__(self, name: str, kind: str, parts: Any) -> None:
+        self._name, self._kind, self._parts = name, kind, parts
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None and "_t_local" not in owner.__dict__:
+            return owner._t_peer.request(asks.GETATTR, (owner, self._name))
+        if self._kind == "property":
+            return self if instance is None else self._parts[0](instance)
+        return types.MethodType(self._parts, owner) if self._kind == "class" else self._parts
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if self._kind != "property" or self._parts[1] is None:
+            raise AttributeError(f"{self._name} cannot be set")
+        self._parts[1](instance, value)
 
 
 def _sent(item: Any) -> Any:

@@ -60,7 +60,7 @@ class Ops:
             asks.INSTANCE: lambda v: isinstance(*v), asks.SUBCLASSCHECK: lambda v: issubclass(*v), asks.DIR: dir,
             asks.STEP: self._step, asks.COPY: copy.copy, asks.DEEPCOPY: copy.deepcopy, asks.DUMP: pickle.dumps,
             asks.LOAD: self._load, asks.FIELDS: facts.fields, asks.SIGNATURE: lambda v: facts.signature(*v),
-            asks.FIND: self._find, asks.IMPORT: self._import, asks.RELOAD: importlib.reload,
+            asks.MEMBERS: facts.members, asks.FIND: self._find, asks.IMPORT: self._import, asks.RELOAD: importlib.reload,
             asks.SCHEDULE: peer.loops.schedule, asks.CANCEL: peer.loops.cancel, asks.INSIDE: self._inside,
         }  # fmt: skip
 
