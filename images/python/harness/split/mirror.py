@@ -451,7 +451,9 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
 
 
 def _makes(made: Any) -> bool:
-    """Whether an instance can be made without the arguments that only the other end knows."""
+    """Whether an instance can be made without the arguments that only the other end knows, and be kept track of."""
+    if not made.__weakrefoffset__ or not made.__dictoffset__:
+        return False
     try:
         made._t_new(made)
     except TypeError:

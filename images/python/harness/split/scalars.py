@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
 import re
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -61,7 +63,15 @@ def _time(*parts: Any) -> datetime.time:
     return REAL.time(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
 
 
+def _moment(*parts: Any) -> time.struct_time:
+    *numbers, zone, offset = parts
+    whole = tuple(_whole(n) for n in numbers)
+    return time.struct_time((*whole, zone if zone is None else _text(zone), offset if offset is None else _whole(offset)))
+
+
 TABLE: list[Row] = [
+    (time.struct_time, lambda v: (*v, v.tm_zone, v.tm_gmtoff), _moment),
+    (os.terminal_size, lambda v: tuple(v), lambda *n: os.terminal_size(tuple(_whole(x) for x in n))),
     (Decimal, lambda v: (str(v),), lambda text: Decimal(_text(text))),
     (Fraction, lambda v: (v.numerator, v.denominator), _fraction),
     (UUID, lambda v: (v.int,), lambda number: UUID(int=_whole(number))),
