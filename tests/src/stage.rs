@@ -112,6 +112,29 @@ impl<'a> Stage<'a> {
         assert_eq!(wire.upload(size, file).unwrap(), [commit]);
     }
 
+    /// All that a token gets of the score in that folder, by every call that there is.
+    #[must_use]
+    pub fn everything(&self, client: &Client, out: &str, ran: &Ran) -> String {
+        let mut all = format!("{}\n{}\n", ran.stdout, ran.stderr);
+        for file in std::fs::read_dir(self.out(out)).unwrap() {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap();
+            all.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        let report = report(&self.out(out));
+        let score = report["score"].as_str().unwrap();
+        for args in [
+            &["explain", score][..],
+            &["--json", "explain", score],
+            &["--json", "watch", score],
+            &["--json", "list"],
+        ] {
+            let ran = client.run(args);
+            all.push_str(&ran.stdout);
+            all.push_str(&ran.stderr);
+        }
+        all
+    }
+
     /// Land the workspace's HEAD on the protected branch.
     pub fn land(&self) {
         let origin = self.origin.path().to_str().unwrap();

@@ -131,27 +131,6 @@ fn pins_that_were_learned_by_heart_do_not_pass() {
     }
 }
 
-/// All that a token gets of a score, by every call that there is.
-fn everything(stage: &Stage<'_>, client: &Client, name: &str, ran: &Ran, report: &Value) -> String {
-    let mut all = format!("{}\n{}\n", ran.stdout, ran.stderr);
-    for file in std::fs::read_dir(stage.out(name)).unwrap() {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap();
-        all.push_str(&String::from_utf8_lossy(&bytes));
-    }
-    let score = report["score"].as_str().unwrap();
-    for args in [
-        vec!["explain", score],
-        vec!["--json", "explain", score],
-        vec!["--json", "watch", score],
-        vec!["--json", "list"],
-    ] {
-        let ran = client.run(&args);
-        all.push_str(&ran.stdout);
-        all.push_str(&ran.stderr);
-    }
-    all
-}
-
 fn operators(stage: &Stage<'_>, report: &Value) -> Value {
     let token = stage.server.token(Role::Operator, None);
     let client = Client::with_token(
@@ -190,7 +169,7 @@ fn nothing_of_a_held_out_attempt_leaks_and_the_operator_sees_all() {
     assert_eq!(case["held_out"].as_array().unwrap().len(), 2);
 
     for client in [stage.agent(), stage.ci(), stage.maintainer()] {
-        let seen = everything(&stage, &client, "echo", &ran, &report);
+        let seen = stage.everything(&client, "echo", &ran);
         for attempt in &drawn {
             let pins = &attempt["pins"];
             for secret in [

@@ -12,6 +12,7 @@ use crate::reason::Reason;
 
 mod alive;
 mod cases;
+mod feedback;
 mod field;
 mod held_out;
 mod laws;
