@@ -6,7 +6,7 @@
 use crate::git::Commit;
 use crate::held_out::Failures;
 use crate::id::{CommitId, NodeId, RepoName, RepoPath};
-use crate::judge::{OnBase, Origin, Owed, VerdictKind, Word};
+use crate::judge::{NullProduct, OnBase, Origin, Owed, PlantedChange, VerdictKind, Word};
 use crate::outcome::{Class, End, Lane, Pins, When};
 use crate::plan::ChangeSet;
 use crate::policy::FeedbackLevel;
@@ -77,6 +77,9 @@ pub struct Report {
     pub inputs: Inputs,
     /// How many sealed files ran how.
     pub isolation: IsolationPart,
+    /// What the oracle said of products that are wrong on purpose; left out where nothing ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oracle: Option<OraclePart>,
     /// Where the time went.
     pub timings: Timings,
     /// What was left out to stay within the limit; empty where nothing was.
@@ -313,6 +316,30 @@ pub enum ChangeKind {
     Deleted,
     /// Both have it.
     Modified,
+}
+
+/// What the oracle is worth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OraclePart {
+    /// Whether a sealed case that passes on base fails on a product whose functions all raise.
+    pub null_product: NullProduct,
+    /// How many changes could be planted; left out until they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planted: Option<PlantedPart>,
+}
+
+/// What became of planted changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlantedPart {
+    /// How many were drawn.
+    pub drawn: usize,
+    /// How many were run in the time there was.
+    pub run: usize,
+    /// How many of them no sealed case noticed.
+    pub unnoticed: usize,
+    /// Where those are: for the operator alone. Candidate text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlantedChange>,
 }
 
 /// How many sealed files ran how.

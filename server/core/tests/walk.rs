@@ -11,7 +11,7 @@ use tribunal_core::git::{Change, Commit, Entry, GitPath, Mode, Relation, Resolve
 use tribunal_core::id::{Digest, RepoPath, Seed, UnixTime};
 use tribunal_core::join::{Decision, Expected, Join, join};
 use tribunal_core::judge::{
-    Evidence, Heed, HeldOutEvidence, Judged, Liveness, MustFailEvidence, NeedShared, NullProduct,
+    Evidence, HeldOutEvidence, Judged, Liveness, MustFailEvidence, NeedShared, NullProduct,
     SideRun, VerdictKind, judge, judge_decided, side_run,
 };
 use tribunal_core::keys::{KeyRecord, KeyRing, PublicKey};
@@ -225,6 +225,7 @@ fn published(
         property: &property,
         held_out: &[],
         lease_side: &[],
+        oracle: None,
         timings: Timings::default(),
     });
     let agent = report
@@ -306,7 +307,7 @@ fn run(
         },
         need_shared: &NeedShared::new(),
         liveness: Liveness {
-            null: NullProduct::Run(Heed::Noticed),
+            null: NullProduct::Noticed,
             mutants: None,
         },
     };

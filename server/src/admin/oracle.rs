@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{NodeId, RepoName};
-use tribunal_core::judge::{Heed, NullProduct, PlantedChange};
+use tribunal_core::judge::{NullProduct, PlantedChange};
 use tribunal_core::text::shown;
 
 /// A server may be busy with scores, which come first.
@@ -123,10 +123,10 @@ impl Seen {
             ));
         }
         lines.push(match look.null {
-            NullProduct::Run(Heed::Noticed) => {
+            NullProduct::Noticed => {
                 "the oracle is alive: it notices when src does nothing".to_owned()
             }
-            NullProduct::Run(Heed::Unnoticed) => {
+            NullProduct::Unnoticed => {
                 "oracle-dead: no sealed case notices when src does nothing, so no score can pass"
                     .to_owned()
             }
@@ -162,12 +162,12 @@ impl Seen {
         let mut parts = Vec::new();
         let mut health = Health::Good;
         match look.null {
-            NullProduct::Run(Heed::Noticed) => parts.push("the oracle is alive".to_owned()),
+            NullProduct::Noticed => parts.push("the oracle is alive".to_owned()),
             NullProduct::Untold => {
                 health = Health::Note;
                 parts.push("whether the oracle is alive cannot be told".to_owned());
             }
-            NullProduct::Run(Heed::Unnoticed) => {
+            NullProduct::Unnoticed => {
                 health = Health::Bad;
                 parts.push(
                     "oracle-dead: no score can pass; add cases that depend on src".to_owned(),
@@ -199,8 +199,8 @@ impl Seen {
         };
         json!({
             "state": match look.null {
-                NullProduct::Run(Heed::Noticed) => "alive",
-                NullProduct::Run(Heed::Unnoticed) => "dead",
+                NullProduct::Noticed => "alive",
+                NullProduct::Unnoticed => "dead",
                 NullProduct::Untold => "untold",
             },
             "commit": look.commit,

@@ -202,7 +202,7 @@ impl Run<'_> {
         let heed = judge::heed(base, &wrong, files);
         let reached = |node: &NodeId| wrong.cases.iter().any(|record| record.node == *node);
         if heed == Heed::Noticed || judge::green(base, files).iter().all(reached) {
-            return Ok(NullProduct::Run(heed));
+            return Ok(NullProduct::from(heed));
         }
         let Some((only, after_failure)) = green_alone(base, files) else {
             return Ok(NullProduct::Untold);
@@ -215,7 +215,7 @@ impl Run<'_> {
         let order = on_base(self.base_order(image, tree)?, Lane::Liveness, vec![again]);
         let facts = self.run(order, Keeping::Progress).await?.facts;
         let (wrong, _) = first(&facts.attempts)?;
-        Ok(NullProduct::Run(judge::heed(base, &wrong, files)))
+        Ok(NullProduct::from(judge::heed(base, &wrong, files)))
     }
 
     /// What base's silenced cases say once they are made to speak: the failure that a lease has to name.
@@ -290,7 +290,7 @@ impl Run<'_> {
             .collect();
         let files: Vec<&str> = self.plan.files().iter().map(|f| f.as_str()).collect();
         key(&[
-            "base-run/v2",
+            "base-run/v3",
             self.overlay.tree_digest().as_str(),
             Digest::of(src.join("\n").as_bytes()).as_str(),
             &image.engine_id,

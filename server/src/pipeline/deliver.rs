@@ -64,6 +64,7 @@ pub(super) async fn publish(
         property: &property.sources(),
         held_out: held_out.as_deref().unwrap_or_default(),
         lease_side: &lease_side.sources(),
+        oracle: ran.as_ref().map(|ran| ran.ground.liveness()),
         timings,
     });
     let mut files = Vec::new();

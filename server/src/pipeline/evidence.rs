@@ -38,6 +38,16 @@ pub(super) struct Ground {
     pub(super) mutants: Option<Mutants>,
 }
 
+impl Ground {
+    /// What is known of the oracle.
+    pub(super) fn liveness(&self) -> judge::Liveness<'_> {
+        judge::Liveness {
+            null: self.base.null,
+            mutants: self.mutants.as_ref(),
+        }
+    }
+}
+
 /// All attempts that the judge sees.
 pub(super) struct Evidence {
     pub(super) property: LaneEvidence,
@@ -106,10 +116,7 @@ impl Evidence {
                 tag: &ground.base.python_tag,
             },
             need_shared: &ground.base.need_shared,
-            liveness: judge::Liveness {
-                null: ground.base.null,
-                mutants: ground.mutants.as_ref(),
-            },
+            liveness: ground.liveness(),
         }
     }
 }

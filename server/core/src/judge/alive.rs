@@ -26,10 +26,21 @@ pub enum Heed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NullProduct {
-    /// It was run.
-    Run(Heed),
+    /// A case that passes on base fails on it.
+    Noticed,
+    /// All that pass on base pass on it, too.
+    Unnoticed,
     /// Src has no function that could raise, or no sealed case passes on base: nothing can be told by it.
     Untold,
+}
+
+impl From<Heed> for NullProduct {
+    fn from(heed: Heed) -> Self {
+        match heed {
+            Heed::Noticed => Self::Noticed,
+            Heed::Unnoticed => Self::Unnoticed,
+        }
+    }
 }
 
 /// One planted change.
@@ -121,8 +132,8 @@ pub fn heed(base: &AttemptFacts, wrong: &AttemptFacts, files: &[RepoPath]) -> He
 /// The ground of a dead oracle; it stands under `oracle_integrity` and `src_score`.
 pub(super) fn dead(null: NullProduct) -> Option<Ground> {
     match null {
-        NullProduct::Run(Heed::Noticed) | NullProduct::Untold => None,
-        NullProduct::Run(Heed::Unnoticed) => Some(Ground {
+        NullProduct::Noticed | NullProduct::Untold => None,
+        NullProduct::Unnoticed => Some(Ground {
             reason: Reason::OracleDead,
             about: About::Patch,
             subject: None,

@@ -227,7 +227,7 @@ struct Trial {
 }
 
 const ALIVE: Liveness<'static> = Liveness {
-    null: NullProduct::Run(Heed::Noticed),
+    null: NullProduct::Noticed,
     mutants: None,
 };
 

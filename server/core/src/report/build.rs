@@ -2,12 +2,12 @@
 
 use super::{
     AttemptPart, CasePart, ChangeKind, ChangePart, EvidencePart, FailurePart, Feedback,
-    HeldOutPart, IsolationPart, LeasePart, PinsPart, ReasonPart, Report, SCHEMA, Timings,
-    VerdictPart,
+    HeldOutPart, IsolationPart, LeasePart, OraclePart, PinsPart, PlantedPart, ReasonPart, Report,
+    SCHEMA, Timings, VerdictPart,
 };
 use crate::classify::PathClass;
 use crate::git::Change;
-use crate::judge::{CaseSummary, FailureText, Ground, Judged};
+use crate::judge::{CaseSummary, FailureText, Ground, Judged, Liveness};
 use crate::outcome::{AttemptFacts, Class, Outcome};
 use crate::policy::PinPolicy;
 use crate::statement::{Isolation, Scored};
@@ -38,6 +38,8 @@ pub struct Material<'a> {
     pub held_out: &'a [(AttemptSource, &'a AttemptFacts)],
     /// Attempts of the lease side run.
     pub lease_side: &'a [(AttemptSource, &'a AttemptFacts)],
+    /// What is known of the oracle; `None` where nothing ran.
+    pub oracle: Option<Liveness<'a>>,
     /// Where the time went.
     pub timings: Timings,
 }
@@ -54,6 +56,7 @@ impl Report {
             property,
             held_out,
             lease_side,
+            oracle,
             timings,
         } = material;
         let confidence = judged.confidence();
@@ -131,6 +134,7 @@ impl Report {
                 shared: isolated(Isolation::Shared),
                 split: isolated(Isolation::Split),
             },
+            oracle: oracle.map(worth),
             timings,
             cut: Vec::new(),
         }
@@ -218,6 +222,18 @@ fn attempt(number: usize, source: AttemptSource, facts: &AttemptFacts) -> Attemp
         oom_kills: facts.end.oom_kills,
         output_bytes: facts.end.output_bytes,
         output: facts.end.output.clone(),
+    }
+}
+
+fn worth(oracle: Liveness<'_>) -> OraclePart {
+    OraclePart {
+        null_product: oracle.null,
+        planted: oracle.mutants.map(|mutants| PlantedPart {
+            drawn: mutants.drawn,
+            run: mutants.run,
+            unnoticed: mutants.unnoticed.len(),
+            places: mutants.unnoticed.clone(),
+        }),
     }
 }
 

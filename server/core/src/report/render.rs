@@ -35,6 +35,10 @@ impl Report {
             Audience::Operator => report.feedback = Feedback::Operator,
             Audience::Caller(level) => {
                 report.feedback = level.into();
+                // Whoever knew where nobody looks could live there.
+                if let Some(planted) = report.oracle.as_mut().and_then(|o| o.planted.as_mut()) {
+                    planted.places.clear();
+                }
                 report.narrow(judged, level);
             }
         }

@@ -5,7 +5,7 @@
 use super::*;
 use crate::classify::PathClass;
 use crate::git::{Change, GitPath};
-use crate::judge::{About, CaseSummary, FailureText, Ground, Judged};
+use crate::judge::{About, CaseSummary, FailureText, Ground, Judged, Liveness, Mutants};
 use crate::outcome::{AttemptEnd, AttemptFacts, ExceptionText, Outcome, Signature};
 use crate::policy::PinPolicy;
 use crate::signed_sample::{GATE, UNTIL, scored};
@@ -133,10 +133,44 @@ fn rendered(judged: &Judged, audience: Audience) -> (Report, String) {
         property: &property,
         held_out: &[],
         lease_side: &[],
+        oracle: Some(Liveness {
+            null: NullProduct::Noticed,
+            mutants: Some(&weak()),
+        }),
         timings: Timings::default(),
     });
     let text = String::from_utf8(report.render(judged, audience).unwrap()).unwrap();
     (serde_json::from_str(&text).unwrap(), text)
+}
+
+fn weak() -> Mutants {
+    Mutants {
+        drawn: 20,
+        run: 20,
+        unnoticed: vec![PlantedChange {
+            path: "src/unwatched.py".into(),
+            line: 7,
+            function: "total".into(),
+            what: "+ for -".into(),
+        }],
+    }
+}
+
+#[test]
+fn where_nobody_looks_is_for_the_operator_alone() {
+    let judged = small();
+    for (audience, told) in [
+        (Audience::Operator, 1),
+        (Audience::Caller(FeedbackLevel::Full), 0),
+        (Audience::Caller(FeedbackLevel::Names), 0),
+        (Audience::Caller(FeedbackLevel::Verdict), 0),
+    ] {
+        let (report, text) = rendered(&judged, audience);
+        let planted = report.oracle.unwrap().planted.unwrap();
+        assert_eq!((planted.run, planted.unnoticed), (20, 1));
+        assert_eq!(planted.places.len(), told, "{audience:?}");
+        assert_eq!(text.contains("unwatched"), told == 1, "{audience:?}");
+    }
 }
 
 fn small() -> Judged {
@@ -186,13 +220,14 @@ fn the_operator_sees_everything_and_it_reads_back() {
 }
 
 #[test]
-fn full_differs_from_the_operators_by_its_level_alone() {
+fn full_differs_from_the_operators_by_its_level_and_planted_places_alone() {
     let (operator, _) = rendered(&small(), Audience::Operator);
     let (full, _) = rendered(&small(), Audience::Caller(FeedbackLevel::Full));
     assert!(full.attempts.iter().all(|a| a.output.contains(SECRET)));
     assert_eq!(
         Report {
             feedback: Feedback::Operator,
+            oracle: operator.oracle.clone(),
             ..full
         },
         operator

@@ -71,9 +71,9 @@ fn a_base_that_died_is_held_against_what_it_did_before() {
 #[test]
 fn a_dead_oracle_fails_both() {
     for (null, expected) in [
-        (NullProduct::Run(Heed::Noticed), "PASS PASS PASS"),
+        (NullProduct::Noticed, "PASS PASS PASS"),
         (NullProduct::Untold, "PASS PASS PASS"),
-        (NullProduct::Run(Heed::Unnoticed), "FAIL FAIL PASS"),
+        (NullProduct::Unnoticed, "FAIL FAIL PASS"),
     ] {
         let trial = Trial {
             null,
