@@ -8,6 +8,7 @@ import os
 import select
 from typing import Any, NoReturn
 
+from ..null import SWITCH
 from . import facts, mirror
 from .effects import Gathered, State
 from .link import Link
@@ -109,6 +110,7 @@ class Product(Peer):
             else:
                 logging.getLogger(name).setLevel(level)
         if reset:
+            SWITCH.arm()  # the first case begins, or a further one: from now on a null product raises
             for link in self._links:
                 link.space.clear()
 

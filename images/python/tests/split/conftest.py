@@ -18,7 +18,7 @@ class Gone(BaseException):
 
 
 class Pair:
-    def __init__(self):
+    def __init__(self, prepare=lambda: None):
         from harness.split.connect import Connection
 
         pairs = [socket.socketpair() for _ in range(LINKS)]
@@ -35,6 +35,7 @@ class Pair:
                     del sys.modules[name]
                 from harness.split.serve import serve
 
+                prepare()
                 serve(theirs)
             finally:
                 os._exit(99)
