@@ -69,10 +69,11 @@ class Incoming(Protocol):
 class Encoder:
     """One value to bytes."""
 
-    __slots__ = ("_depth", "_nodes", "_other", "chain", "out", "space")
+    __slots__ = ("_depth", "_nodes", "_other", "blind", "chain", "out", "space")
 
     def __init__(self, end: Outgoing, space: Space) -> None:
         self.chain = 0  # how far into a chain of exceptions
+        self.blind: dict[int, int] | None = None  # the numbers of what is only compared, where this is a comparison
         self._other = end.other
         self.space = space
         self.out: list[bytes] = []

@@ -32,6 +32,7 @@ class Exports:
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
         self._held: dict[int, list[Any]] = {}  # number: [object, times sent]
+        self._blind: dict[int, int] = {}  # id: how many numbers it has that only a comparison gave
         self._next = 1
 
     def number(self, value: Any) -> int:
@@ -48,6 +49,31 @@ class Exports:
             self._held[number][1] += 1
         return number
 
+    def blind(self, value: Any, seen: dict[int, int]) -> int:
+        """A number for what is only compared: another one each time, unless the other end had the object before.
+
+        So that it cannot tell by the number which of two operands it has met already. `seen`: those of this frame.
+        """
+        if id(value) in self._numbers:
+            return self.number(value)
+        number = seen.get(id(value))
+        if number is None:
+            number = seen[id(value)] = self._next
+            self._next += 1
+            self._held[number] = [value, 1]
+            self._blind[id(value)] = self._blind.get(id(value), 0) + 1
+        else:
+            self._held[number][1] += 1
+        return number
+
+    def holds(self, value: Any) -> bool:
+        """Whether the other end has it."""
+        return id(value) in self._numbers or id(value) in self._blind
+
+    def is_blind(self, value: Any) -> bool:
+        """Whether the other end has met it as an operand only."""
+        return id(value) in self._blind and id(value) not in self._numbers
+
     def get(self, number: int) -> Any:
         try:
             return self._held[number][0]
@@ -61,7 +87,12 @@ class Exports:
         held[1] -= times
         if held[1] <= 0:
             del self._held[number]
-            self._numbers.pop(id(held[0]), None)
+            if self._numbers.get(id(held[0])) == number:
+                del self._numbers[id(held[0])]
+            elif (left := self._blind.get(id(held[0]), 0)) > 1:
+                self._blind[id(held[0])] = left - 1
+            else:
+                self._blind.pop(id(held[0]), None)
 
 
 def write(peer: Peer, enc: Encoder, value: Any) -> None:
@@ -90,7 +121,7 @@ def write(peer: Peer, enc: Encoder, value: Any) -> None:
         if named is not None:
             enc.named(*named)
         else:
-            enc.handle(FUNCTION, peer.exports.number(value), marks)
+            enc.handle(FUNCTION, _number(peer, enc, value), marks)
     elif kind is types.BuiltinFunctionType and (named := named_as(value, peer.oracle)) is not None:
         enc.named(*named)
     elif kind is types.ModuleType or issubclass(kind, types.ModuleType):
@@ -102,19 +133,23 @@ def write(peer: Peer, enc: Encoder, value: Any) -> None:
     elif kind in _RUNNING and (grip := peer.foreign.get(value)) is not None:
         enc.back(grip.number)
     elif kind is types.CoroutineType:
-        enc.handle(COROUTINE, peer.exports.number(value), 0)
+        enc.handle(COROUTINE, _number(peer, enc, value), 0)
     elif kind is types.GeneratorType:
-        enc.handle(GENERATOR, peer.exports.number(value), 0)
+        enc.handle(GENERATOR, _number(peer, enc, value), 0)
     elif kind is types.AsyncGeneratorType:
-        enc.handle(ASYNCGEN, peer.exports.number(value), 0)
+        enc.handle(ASYNCGEN, _number(peer, enc, value), 0)
     elif (named := named_as(value)) is not None:
         enc.named(*named)
     else:
         part = plain_part(value)
         if part is not VALUES:
-            enc.mirrored(peer.exports.number(value), peer.exports.number(kind), part)
+            enc.mirrored(_number(peer, enc, value), peer.exports.number(kind), part)
         else:
-            enc.handle(OBJECT, peer.exports.number(value), peer.exports.number(kind))
+            enc.handle(OBJECT, _number(peer, enc, value), peer.exports.number(kind))
+
+
+def _number(peer: Peer, enc: Encoder, value: Any) -> int:
+    return peer.exports.number(value) if enc.blind is None else peer.exports.blind(value, enc.blind)
 
 
 def _class(peer: Peer, enc: Encoder, value: type) -> None:
@@ -135,11 +170,11 @@ def _module(peer: Peer, enc: Encoder, value: types.ModuleType) -> None:
     if peer.oracle and name.partition(".")[0] in sys.stdlib_module_names and sys.modules.get(name) is value:
         enc.named(name, "")
     else:
-        enc.handle(MODULE, peer.exports.number(value), 0)
+        enc.handle(MODULE, _number(peer, enc, value), 0)
 
 
 def _enum(peer: Peer, enc: Encoder, value: enum.Enum) -> None:
-    enc.mirrored(peer.exports.number(value), peer.exports.number(type(value)), (value._name_, value._value_))
+    enc.mirrored(_number(peer, enc, value), peer.exports.number(type(value)), (value._name_, value._value_))
 
 
 def _exception(peer: Peer, enc: Encoder, value: BaseException) -> None:
@@ -155,7 +190,7 @@ def _exception(peer: Peer, enc: Encoder, value: BaseException) -> None:
         more = value.value
     elif isinstance(value, BaseExceptionGroup):
         more = (value.message, tuple(value.exceptions))
-    number = peer.exports.number(value)
+    number = _number(peer, enc, value)
     enc.chain += 1
     far = enc.chain > _CHAIN
     enc.raised(

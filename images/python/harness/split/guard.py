@@ -12,6 +12,7 @@ import copy
 import inspect
 import sys
 import types
+import unittest
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,12 @@ _KNOWN = frozenset(
      "textwrap", "struct", "_struct", "statistics", "heapq", "calendar", "time", "operator", "typing",
      "_collections_abc", "collections.abc")
 )  # fmt: skip
+# Of objects that are open otherwise: what shows stacks, and what fills in templates that the product may choose.
+_CLOSED = frozenset(("get_stack", "print_stack", "format", "format_map"))
+# Classes that judge: what they hold is what a test expects.
+_JUDGES = frozenset(("_pytest", "pytest", "pluggy", "hypothesis", "tribunal_harness", "harness"))
+_OF_ANY = frozenset(("__hash__", "__eq__", "__ne__", "__bool__", "__repr__", "__str__", "__format__"))
+_TEXTS = ("__repr__", "__str__", "__format__")
 _MOCK_OWN = frozenset(
     ("call_args", "call_args_list", "call_count", "called", "mock_calls", "method_calls", "mock_add_spec",
      "configure_mock", "reset_mock", "attach_mock", "side_effect", "return_value")
@@ -122,11 +129,19 @@ class Guard:
             self._refuse(f"the insides of a {type(target).__name__}", AttributeError)
         return target
 
+    def _ours(self, target: Any) -> Any:
+        """Only what was sent as an object is asked about; of plain values the product has copies, of what has a name its own."""
+        if not self._connection.exports.holds(target):
+            raise CodecError("a question about what is no object of the oracle's")
+        if self._connection.exports.is_blind(target):
+            self._tamper("refused", f"a look into a {type(target).__name__} that is only compared")
+        return target
+
     # -- requests -------------------------------------------------------------------------------------------------
 
     def _call(self, value: Any) -> Any:
         function, args, kwargs = self._three(value)
-        self._checked(function)
+        self._checked(self._ours(function))
         if isinstance(function, type) and not self.of_sealed(function) and not issubclass(function, BaseException):
             self._refuse(f"a call of the class {function.__qualname__}", TypeError)
         return function(*args, **kwargs)
@@ -152,7 +167,7 @@ class Guard:
         target, name = self._named(value, 2)
         if type(target) is types.ModuleType and name in ("__name__", "__doc__"):
             return str(getattr(target, name))
-        self._checked(target)
+        self._checked(self._ours(target))
         if isinstance(target, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
             return self._function(target, name)
         kind = target if isinstance(target, type) else type(target)
@@ -180,6 +195,8 @@ class Guard:
             if name in _RUNNING_NAMES:
                 return getattr(target, name)
             self._refuse(f"{name} of a {kind.__name__}", AttributeError)
+        if name in _CLOSED and not self._written_here(kind, name):
+            self._refuse(f"{name} of a {kind.__name__}", AttributeError)
         if kind.__module__ == "unittest.mock" and (name in _MOCK_OWN or name.startswith("assert")):
             self._refuse(f"{name} of a mock", AttributeError)
         if not self._is_open(kind):
@@ -196,6 +213,10 @@ class Guard:
         """Whether a sealed class body writes this special name itself."""
         if not (name.startswith("__") and name.endswith("__")) or name in _NEVER:
             return False
+        return any(name in vars(part) for part in kind.__mro__ if self.of_sealed(part))
+
+    def _written_here(self, kind: type, name: str) -> bool:
+        """Whether a sealed class body writes this name itself."""
         return any(name in vars(part) for part in kind.__mro__ if self.of_sealed(part))
 
     def _given(self, found: Any, name: str, kind: type) -> Any:
@@ -218,7 +239,7 @@ class Guard:
 
     def _setattr(self, value: Any) -> None:
         target, name, content = self._named(value, 3)
-        kind = type(target)
+        kind = type(self._ours(target))
         if self._is_markable(target, name):
             self._mine.add(target, name)
             setattr(target, name, content)
@@ -232,7 +253,7 @@ class Guard:
         allowed = (
             self.of_sealed(kind) or isinstance(target, types.SimpleNamespace) or kind.__module__ == "unittest.mock"
         )
-        if name.startswith("_") or isinstance(target, (type, BaseException)) or method or not allowed:
+        if name.startswith("_") or isinstance(target, (type, BaseException, unittest.TestCase)) or method or not allowed:
             self._refuse(f"setting {name} of a {kind.__name__}", AttributeError)
         setattr(target, name, content)
 
@@ -300,7 +321,12 @@ class Guard:
         name, args = value
         if name not in SPECIALS or name in _NOT_SERVED:
             self._refuse(f"{name[:40]} of a {type(args[0]).__name__}", TypeError)
-        self._checked(args[0])
+        target = self._checked(self._ours(args[0]))
+        if _of_judge(type(target)):
+            if name in _TEXTS:
+                return f"<{type(target).__name__}>"
+            if name not in _OF_ANY:
+                self._refuse(f"{name} of a {type(target).__name__}", TypeError)
         return special(name, args)
 
     def _compare(self, value: Any) -> Any:
@@ -311,23 +337,28 @@ class Guard:
         ):
             raise CodecError("a comparison has a name and two sides")
         name, left, right = value
+        self._ours(left)
         method = getattr(type(left), name, None)
         return NotImplemented if method is None else method(left, right)
 
     def _iter(self, value: Any) -> Any:
-        return Ops._iter(self, self._checked(value))  # type: ignore[arg-type]
+        if _of_judge(type(self._checked(self._ours(value)))):
+            self._refuse(f"what is in a {type(value).__name__}", TypeError)
+        return Ops._iter(self, value)  # type: ignore[arg-type]
 
     def _chunk(self, value: Any) -> Any:
-        return Ops._chunk(value)
+        return Ops._chunk(self._ours(value))
 
     def _step(self, value: Any) -> Any:
         if type(value) is not tuple or len(value) != 3 or type(value[0]) is not types.GeneratorType:
             raise CodecError("a step is a generator's")
+        self._ours(value[0])
         return Ops._step(value)
 
     def _schedule(self, value: Any) -> Any:
         if type(value) is not tuple or len(value) != 4 or value[1] not in ("await", "asend", "athrow", "aclose"):
             raise CodecError("something is scheduled to an end")
+        self._checked(value[0])
         return self._connection.loops.schedule(value)
 
     def _facts(self, number: Any) -> Any:
@@ -336,7 +367,9 @@ class Guard:
             raise CodecError("facts are of classes")
         told = facts.describe(kind)
         told["doc"] = None
-        if not self.of_sealed(kind):
+        if self.of_sealed(kind):
+            told["functions"] = {n: f for n, f in told["functions"].items() if n in SPECIALS or not n.startswith("_")}
+        else:
             told["functions"] = {}
             names = {name for part in kind.__mro__[:-1] for name in vars(part)}
             told["specials"] = tuple(sorted(n for n in names if n in SPECIALS))
@@ -390,6 +423,10 @@ class Guard:
             return how(target)
 
         return serve
+
+def _of_judge(kind: type) -> bool:
+    """Whether it is a class of pytest's, Hypothesis's or the harness's own."""
+    return str(kind.__module__).partition(".")[0] in _JUDGES
 
 
 def _keywords(pairs: Any) -> dict[str, Any]:

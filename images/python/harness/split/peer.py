@@ -123,6 +123,8 @@ class Peer:
             if apart:
                 flags |= APART
                 enc.space = Space(self.first)
+            if kind == REQUEST and (op == COMPARE or (op == SPECIAL and value[0] == "__contains__")):
+                enc.blind = {}
             enc.value(value)
             out[0] = bytes((kind, op, flags))
             body = enc.finish()
