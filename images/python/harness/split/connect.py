@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import asks, mirror, probes, twins
+from .claims import Claims
 from .codec import CodecError
 from .effects import State, happen
 from .frozen import Frozen
@@ -49,6 +50,7 @@ class Connection(Peer):
         self._gone = gone
         self._guard = Guard(self, sealed, tamper)
         self._coin = twins.Coin(secret)
+        self.claims = Claims(self, self._coin, tamper)
         self._looks: dict[int, tuple[Any, ...]] = {}
         self._shadows: dict[int, tuple[Any, Any]] = {}
         self._reads = Reads(lambda what: tamper("lied", what), sealed)
@@ -156,28 +158,11 @@ class Connection(Peer):
         """The class's own method, run in the product. Its answer must be a bool, and it must know a difference."""
         if function is not None and "_t_local" in type(left).__dict__:
             return self.request(asks.CALL, (function, (left, right), ()), True)
-        first = self._coin.flip()
-        claimed = self._claims(name, left, right) if first else False
-        answer = self.request(asks.COMPARE, (name, left, right), True)
-        if answer is not True and answer is not False and answer is not NotImplemented:
-            if not _is_array(answer):
-                self.tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
-            return answer
-        if answer is (name != "__ne__"):
-            if not first:
-                claimed = self._claims(name, left, right)
-            if claimed:
-                self.tamper("universal-equality", f"{type(left).__qualname__}.{name} of a {type(right).__name__}")
-        return answer
+        return self.claims.compare(name, left, right)
 
     def contains(self, holder: Any, item: Any) -> Any:
         """`in`: a container that holds what was made here and now holds everything."""
-        first = self._coin.flip()
-        claimed = self._holds_all(holder) if first else False
-        answer = self.request(asks.SPECIAL, ("__contains__", (holder, item)))
-        if answer is True and (claimed or (not first and self._holds_all(holder))):
-            self.tamper("universal-equality", f"{type(holder).__qualname__}.__contains__")
-        return answer
+        return self.claims.contains(holder, item)
 
     def arithmetic(self, name: str, left: Any, right: Any) -> Any:
         """A difference or quotient: what is near to every number is near to none."""
@@ -238,22 +223,6 @@ class Connection(Peer):
             self.tamper("lied", f"{type(value).__qualname__} shows another content at every look")
         if type(items) is tuple:
             self._looks[number] = items[: probes.MOST]
-
-    def _holds_all(self, holder: Any) -> bool:
-        try:
-            return self.request(asks.SPECIAL, ("__contains__", (holder, twins.Fresh())), True) is True
-        except Exception:  # noqa: BLE001  it cannot hold such a thing
-            return False
-
-    def _claims(self, name: str, left: Any, right: Any) -> bool:
-        """Whether it claims the same of something else than `right`: a twin, or the end of the order."""
-        other = twins.twin(self._coin, right) if name in ("__eq__", "__ne__") else twins.extreme(name, right)
-        if other is None:
-            return False
-        try:
-            return self.request(asks.COMPARE, (name, left, other), True) is (name != "__ne__")
-        except Exception:  # noqa: BLE001  a comparison that cannot be made claims nothing
-            return False
 
     # -- between cases --------------------------------------------------------------------------------------------
 
@@ -324,7 +293,3 @@ class _Broken(dict[int, Any]):
 
     def get(self, key: Any, default: Any = None) -> Any:
         raise ProductBroken("the product cannot be called any more")
-
-
-def _is_array(answer: Any) -> bool:
-    return type(answer).__module__.partition(".")[0] in ("numpy", "pandas")

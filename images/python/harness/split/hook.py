@@ -18,6 +18,7 @@ from typing import Any
 
 from . import asks, follow, mirror
 from .connect import Connection
+from .texts import Texts
 
 _STANDARD = os.path.dirname(os.__file__) + "/"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/"
@@ -45,10 +46,12 @@ class Finder(importlib.abc.MetaPathFinder):
         if top in sys.stdlib_module_names:
             return None
         if "." in fullname:
-            parent = sys.modules.get(fullname.rpartition(".")[0])
-            if not isinstance(parent, mirror.RemoteModule):
+            parent: Any = sys.modules.get(fullname.rpartition(".")[0])
+            if not isinstance(parent, mirror.RemoteModule) and not isinstance(type(parent), mirror.MirrorMeta):
                 return None
-        elif self._in_sealed(fullname) or not self._from_sealed(2):
+            # Nobody else is asked: the path that a module of the product's tells is not searched here.
+            return self.spec(fullname) or self._sealed_below(fullname)
+        if self._in_sealed(fullname) or not self._from_sealed(2):
             return None
         return self.spec(fullname)
 
@@ -58,8 +61,9 @@ class Finder(importlib.abc.MetaPathFinder):
             return None
         kind, origin, places = found
         spec = importlib.machinery.ModuleSpec(
-            fullname, Loader(self._product), origin=str(origin), is_package=kind == "package"
+            fullname, Loader(self._product), origin=origin, is_package=kind == "package"
         )
+        spec.has_location = origin is not None
         if kind == "package":
             spec.submodule_search_locations = [str(place) for place in places]
         return spec
@@ -73,9 +77,29 @@ class Finder(importlib.abc.MetaPathFinder):
         return self._known[key]
 
     def _asked(self, fullname: str, added: tuple[str, ...]) -> Any:
-        """Below a package of the product's, the product says what there is."""
+        """Below a package of the product's: what lies there, else what the product says that it makes up."""
+        spec = importlib.machinery.PathFinder.find_spec(fullname, self._places(fullname))
+        if spec is not None:
+            places = tuple(str(place) for place in spec.submodule_search_locations or ())
+            if any(self._sealed(str(place)) for place in [spec.origin, *places]):
+                return None
+            return ("package" if spec.submodule_search_locations is not None else "module"), spec.origin, places
         told = self._product.find(fullname, added)
-        return told if type(told) is tuple and len(told) == 3 and type(told[2]) is tuple else None
+        if type(told) is not tuple or len(told) != 3:
+            return None
+        return ("package" if told[0] == "package" else "module"), None, ()
+
+    def _places(self, fullname: str) -> list[str]:
+        """Where the modules of a package of the product's lie, as it is seen from here."""
+        found = self.found(fullname.rpartition(".")[0])
+        return list(found[2]) if found is not None else []
+
+    def _sealed_below(self, fullname: str) -> importlib.machinery.ModuleSpec:
+        """A sealed module inside a package of the product's."""
+        spec = importlib.machinery.PathFinder.find_spec(fullname, self._places(fullname))
+        if spec is None or not any(self._sealed(str(p)) for p in [spec.origin, *(spec.submodule_search_locations or ())]):
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        return spec
 
     def _read(self, name: str, added: tuple[str, ...]) -> Any:
         spec = importlib.machinery.PathFinder.find_spec(name, [*self._search, *added])
@@ -172,6 +196,8 @@ def install(
     _by_importer(finder)
     _never_here(finder)
     follow.install(product)
+    ours = [entry.rstrip("/") + "/" for entry in sys.path if isinstance(entry, str) and entry.startswith("/")]
+    Texts(lambda what: product.tamper("audit", what), sealed, finder._of_src, (_HERE, *runner, *ours)).install()
     return finder
 
 
@@ -229,6 +255,8 @@ def _kept(finder: Finder, name: str, quiet: bool = False) -> Any:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         assert spec.loader is not None
         module = spec.loader.create_module(spec)
+        if spec.has_location and isinstance(module, mirror.RemoteModule):
+            mirror._module_dict(module)["__file__"] = spec.origin
         finder.kept[name] = module
     return module
 

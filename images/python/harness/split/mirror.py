@@ -11,6 +11,7 @@ from __future__ import annotations
 import abc
 import enum
 import inspect
+import keyword
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -261,7 +262,7 @@ class Code:
         raise AttributeError(name)
 
 
-_LOCAL_NAMES = frozenset(("__spec__", "__loader__", "__path__", "__cached__", "__builtins__"))
+_LOCAL_NAMES = frozenset(("__file__", "__spec__", "__loader__", "__path__", "__cached__", "__builtins__"))
 
 
 class RemoteModule(types.ModuleType):
@@ -484,6 +485,7 @@ def _bases(peer: Peer, facts: Any, body: dict[str, Any]) -> tuple[Any, ...]:
             out.insert(0, RaisedProxy)
         else:
             out.insert(0, Proxy)
+    facts.pop("stdlib_class", None)  # it is ours to say
     stdlib = facts.get("stdlib")
     if stdlib is not None and (real := _loaded(*stdlib)) is not None:
         facts["stdlib_class"] = real
@@ -849,6 +851,8 @@ class _Fields:
 
         out = {}
         for name, kind, init, compare, default in self._peer.request(asks.FIELDS, Ref(self._number)):
+            if type(name) is not str or not name.isidentifier() or keyword.iskeyword(name):
+                raise CodecError("a field without a proper name")  # `dataclass` makes code of the names of fields
             item: Any = dataclasses.field(init=bool(init), compare=bool(compare))
             item.name, item.type = name, kind
             if type(default) is tuple and default:

@@ -151,13 +151,21 @@ def resolve(module: str, name: str, only_safe: bool) -> Any:
     safe = SAFE.get((module, name))
     if safe is not None:
         return safe
-    if _standard(module) and module.partition(".")[0] not in _NEVER_LOADED and module not in sys.modules:
-        with contextlib.suppress(ImportError):
+    if not _standard(module):
+        raise LookupError(f"{module}.{name}")
+    # Loading some modules is running them: `unittest.__main__` and its like.
+    if module not in sys.modules and not _private(module) and not _NEVER_LOADED.intersection(module.split(".")):
+        with contextlib.suppress(Exception):
             importlib.import_module(module)
-    found = _found(module, name) if _standard(module) else None
-    if found is None or (only_safe and (_private(name) or not (isinstance(found, type) and issubclass(found, BaseException)))):
+    found = _found(module, name)
+    if found is None or (only_safe and not _may_be_raised(found, module, name)):
         raise LookupError(f"{module}.{name}")
     return found
+
+
+def _may_be_raised(found: Any, module: str, name: str) -> bool:
+    """Public exception classes of the standard library, under their own names."""
+    return isinstance(found, type) and issubclass(found, BaseException) and not _private(name) and standard_name(found) == (module, name)
 
 
 def _private(name: str) -> bool:

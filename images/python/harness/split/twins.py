@@ -57,6 +57,25 @@ def _impostor(kind: type) -> Any:
     return made()
 
 
+def fresh(value: Any) -> Any:
+    """A new object that is equal to nothing, of a class that looks like the one of `value`."""
+    kind = type(value)
+    made: Any = type(kind.__name__, (Fresh,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__})
+    return made()
+
+
+def beyond(name: str, value: Any) -> Any:
+    """What is on the other side of `value`: nothing is below the one and above the other."""
+    step = _STEPS.get(type(value))
+    if step is None or value != value:
+        return None
+    try:
+        other = value + step if name in ("__lt__", "__le__") else value - step
+    except (OverflowError, ArithmeticError):
+        return None
+    return other if other != value else None
+
+
 def twin(coin: Coin, value: Any) -> Any:
     """Another value of the same type, far enough from it that no tolerance excuses taking it for the same."""
     kind = type(value)
@@ -137,6 +156,10 @@ _MAKERS: dict[type, Callable[[Coin, Any, int], Any]] = {
     list: lambda coin, value, step: _sequence(coin, value), tuple: lambda coin, value, step: tuple(_sequence(coin, value)),
 }  # fmt: skip
 
+_STEPS: dict[type, Any] = {
+    int: 1, float: 0.125, Decimal: Decimal("0.125"), Fraction: Fraction(1, 8), datetime.timedelta: datetime.timedelta(seconds=1),
+    datetime.date: datetime.timedelta(1), datetime.datetime: datetime.timedelta(seconds=1),
+}  # fmt: skip
 _HIGH = 10**60
 _ENDS: dict[type, tuple[Any, Any]] = {
     int: (-_HIGH, _HIGH), float: (float("-inf"), float("inf")), Decimal: (Decimal("-Infinity"), Decimal("Infinity")),

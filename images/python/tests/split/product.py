@@ -455,3 +455,125 @@ class Length:
 class ByName:
     def __eq__(self, other):
         return "pprox" in type(other).__name__
+
+
+def _peer():
+    import gc
+
+    return next(each for each in gc.get_objects() if type(each).__name__ == "Product")
+
+
+def format_with(kind, text, value):
+    from harness.split import asks
+
+    return _peer().request(asks.METHOD, (kind(text), "format", (value,), ()))
+
+
+class Nosy:
+    """Finds out what it is compared with."""
+
+    def __eq__(self, other):
+        try:
+            return other.number == 12
+        except AttributeError:
+            return other == 12.0
+
+    __hash__ = None
+
+
+class Wily:
+    """Equal to all but what looks like a probe."""
+
+    def __eq__(self, other):
+        return "Fresh" not in type(other).__name__ and "twins" not in type(other).__module__
+
+    __hash__ = None
+
+
+class Quick:
+    """Equal to the first thing it meets, and to nothing else."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __eq__(self, other):
+        self.asked += 1
+        return self.asked == 1
+
+    __hash__ = None
+
+
+class About:
+    """Equal to what is not far from it."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return isinstance(other, int) and abs(other - self.number) < 10
+
+    __hash__ = None
+
+
+class Arrayish:
+    """Says that it is numpy's."""
+
+    __module__ = "numpy"
+
+    def __eq__(self, other):
+        return Arrayish()
+
+    __hash__ = None
+
+
+class Numbering:
+    """Notes the number under which an operand came."""
+
+    last = None
+
+    def __eq__(self, other):
+        Numbering.last = object.__getattribute__(other, "_t_grip").number
+        return True
+
+    __hash__ = None
+
+
+def number_of_operand():
+    return Numbering()
+
+
+def last_number():
+    return Numbering.last
+
+
+@dataclasses.dataclass
+class Renamed:
+    a: int = 0
+
+
+def rename_field(name):
+    Renamed.__dataclass_fields__["a"].name = name
+
+
+def claims_to_be_a_number():
+    from harness.split import facts
+
+    class Number:
+        pass
+
+    described = facts.describe
+
+    def describe(kind):
+        told = described(kind)
+        if kind is Number:
+            told["stdlib_class"] = int
+        return told
+
+    facts.describe = describe
+    return Number()
+
+
+def functions_of(value):
+    from harness.split import asks, mirror
+
+    return list(_peer().request(asks.FACTS, mirror.number_of(type(value)))["functions"])

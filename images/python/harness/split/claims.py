@@ -1,0 +1,116 @@
+"""What objects of the product claim of the tests' values, and whether they claim it of others too.
+
+Every equality that holds is asked again of a near neighbour and of a value far away, every order of what contradicts it, at
+places that the product cannot foresee; nothing in a question tells which one is the test's. A wrong object that says yes to
+the first question it hears is found out two times in three.
+"""
+
+from __future__ import annotations
+
+import _thread
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import asks, near, twins
+
+if TYPE_CHECKING:
+    from .connect import Connection
+
+_EQUALITY = ("__eq__", "__ne__")
+_OPPOSITE = {"__lt__": "__gt__", "__le__": "__gt__", "__gt__": "__lt__", "__ge__": "__lt__"}
+
+
+class Claims:
+    def __init__(self, connection: Connection, coin: twins.Coin, tamper: Callable[[str, str], None]) -> None:
+        self._connection = connection
+        self._coin = coin
+        self._tamper = tamper
+        self._asking: set[int] = set()  # threads
+
+    def asking(self) -> bool:
+        """Whether the present thread is asking one of the questions of this module."""
+        return _thread.get_ident() in self._asking
+
+    def compare(self, name: str, left: Any, right: Any) -> Any:
+        """A comparison by the product's class. Its answer must be a bool, and it must know a difference."""
+        others = self._others(name, right)
+        before = self._coin.byte() % (len(others) + 1)
+        claimed = any([self._claims(left, *other) for other in others[:before]])
+        answer = self._connection.request(asks.COMPARE, (name, left, right), True)
+        if answer is not True and answer is not False and answer is not NotImplemented and not _is_array(answer):
+            self._tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
+            return answer
+        if _says(name, answer):
+            claimed = any([claimed, *[self._claims(left, *other) for other in others[before:]]])
+            if claimed:
+                self._tamper("universal-equality", f"{type(left).__qualname__}.{name} of a {type(right).__name__}")
+        return answer
+
+    def contains(self, holder: Any, item: Any) -> Any:
+        """`in`: a container that holds what was made here and now holds everything."""
+        others: list[Any] = [twins.fresh(item)]
+        far = twins.twin(self._coin, item)
+        if type(far) is type(item):
+            others.append(far)
+        if self._coin.flip():
+            others.reverse()
+        before = self._coin.byte() % (len(others) + 1)
+        claimed = any([self._holds(holder, other) for other in others[:before]])
+        answer = self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True)
+        if answer is True and any([claimed, *[self._holds(holder, other) for other in others[before:]]]):
+            self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__")
+        return answer
+
+    def _others(self, name: str, right: Any) -> list[tuple[str, Any]]:
+        """What must not be claimed along with it: comparisons and their right sides."""
+        neighbour = near.near(self._coin, right)
+        if name in _EQUALITY:
+            far = twins.twin(self._coin, right)
+            others = [(name, other) for other in (far, neighbour) if other is not None]
+        else:
+            end = twins.extreme(name, right)
+            others = [] if end is None else [(name, end)]
+            beyond = twins.beyond(name, right)
+            if beyond is not None:
+                others.append((_OPPOSITE[name], beyond))
+        if self._coin.flip():
+            others.reverse()
+        return others
+
+    def _claims(self, left: Any, name: str, right: Any) -> bool:
+        return self._asked(lambda: _says(name, self._connection.request(asks.COMPARE, (name, left, right), True)))
+
+    def _holds(self, holder: Any, item: Any) -> bool:
+        return self._asked(lambda: self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True) is True)
+
+    def _asked(self, question: Callable[[], bool]) -> bool:
+        ident = _thread.get_ident()
+        nested = ident in self._asking
+        self._asking.add(ident)
+        try:
+            return question()
+        except Exception:  # noqa: BLE001  what cannot be compared claims nothing
+            return False
+        finally:
+            if not nested:
+                self._asking.discard(ident)
+
+
+def _says(name: str, answer: Any) -> bool:
+    """Whether the comparison holds; of arrays, whether it holds everywhere."""
+    if _is_array(answer):
+        answer = answer.to_numpy() if hasattr(answer, "to_numpy") else answer
+        try:
+            return bool(answer.any()) is False if name == "__ne__" else bool(answer.all())
+        except (AttributeError, TypeError, ValueError):
+            return False
+    return answer is (name != "__ne__")
+
+
+def _is_array(answer: Any) -> bool:
+    """Of numpy's and pandas' own types; what a class of the product says of itself does not count."""
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy is not None and type(answer) in (numpy.ndarray, numpy.bool_):
+        return True
+    return pandas is not None and type(answer) in (pandas.DataFrame, pandas.Series)
