@@ -19,6 +19,7 @@ from .codec import CodecError
 from .effects import State, happen
 from .frozen import Frozen
 from .guard import Guard
+from .kept import Kept
 from .link import Link
 from .peer import Peer
 from .reads import Reads
@@ -51,6 +52,7 @@ class Connection(Peer):
         self._guard = Guard(self, sealed, tamper)
         self._coin = twins.Coin(secret)
         self.claims = Claims(self, self._coin, tamper)
+        self.kept = Kept(lambda what: tamper("lied", what))
         self._looks: dict[int, tuple[Any, ...]] = {}
         self._shadows: dict[int, tuple[Any, Any]] = {}
         self._reads = Reads(lambda what: tamper("lied", what), sealed)
@@ -83,6 +85,10 @@ class Connection(Peer):
                 # A loop over `map` takes it for its own end, and skips what it would have asserted.
                 self.tamper("lied", "a StopIteration of an ordinary call")
             raise
+        except BaseException as error:
+            self.kept.came_out(error)
+            raise
+        self.kept.ended()
         if self._deferred:
             raise self._deferred.pop()
         return answer
@@ -112,6 +118,21 @@ class Connection(Peer):
         except CodecError as error:
             self.tamper("protocol", str(error))
             raise
+        except BaseException as error:
+            self.kept.went_in(error)
+            raise
+
+    def left(self, holder: Any, error: Any, answer: Any) -> Any:
+        return self.kept.left(holder, error, answer)
+
+    async def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
+        return self.kept.left(holder, error, await answer)
+
+    def surfaced(self, error: BaseException) -> None:
+        self.kept.came_out(error)
+
+    def sank(self, error: BaseException) -> None:
+        self.kept.went_in(error)
 
     def spoiled(self, link: Link, error: Exception) -> tuple[int, int, Any]:
         self.tamper("protocol", f"{type(error).__name__}: {error}"[:200])
@@ -229,6 +250,7 @@ class Connection(Peer):
     def between_cases(self) -> None:
         """Nothing shared is followed into the next case; what the tests no longer hold is let go."""
         self._frozen.look()
+        self.kept.between_cases()
         self._reads.between_cases()
         self._shadows.clear()
         for link in self._links:

@@ -16,6 +16,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from _pytest.outcomes import fail
+
 from . import asks, follow, mirror
 from .connect import Connection
 from .texts import Texts
@@ -196,6 +198,7 @@ def install(
     _by_importer(finder)
     _never_here(finder)
     follow.install(product)
+    product.kept.judges(fail.Exception)
     ours = [entry.rstrip("/") + "/" for entry in sys.path if isinstance(entry, str) and entry.startswith("/")]
     Texts(lambda what: product.tamper("audit", what), sealed, finder._of_src, (_HERE, *runner, *ours)).install()
     return finder

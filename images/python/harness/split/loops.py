@@ -48,6 +48,8 @@ class Loops:
         future: asyncio.Future[Any] = loop.create_future()
 
         def done(good: bool, value: Any) -> None:
+            if good is False and isinstance(value, BaseException):
+                self._peer.surfaced(value)
             loop.call_soon_threadsafe(_settle, future, good, value)
 
         task = self._peer.request(asks.SCHEDULE, (ref, action, argument, done))
@@ -100,6 +102,7 @@ class Loops:
             try:
                 result = future.result()
             except BaseException as error:  # noqa: BLE001  every end is told
+                self._peer.sank(error)
                 done(False, error)
             else:
                 done(True, result)

@@ -420,6 +420,8 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
             body[name] = _contains
         elif name in ARITHMETIC:
             body[name] = _arithmetic(name)
+        elif name in ("__exit__", "__aexit__"):
+            body[name] = _special(name)
         elif name in REDUCING:
             body[name] = _reduction(name)
         elif name not in ("__copy__", "__deepcopy__"):
@@ -763,10 +765,19 @@ def _special(name: str) -> Any:
     if name == "__exit__":
 
         def leave(self: Any, kind: Any, error: Any, trace: Any) -> Any:
-            return type(self)._t_peer.request(asks.SPECIAL, (name, (self, kind, error, None)))
+            peer = type(self)._t_peer
+            return peer.left(self, error, peer.request(asks.SPECIAL, (name, (self, kind, error, None))))
 
         leave.__name__ = name
         return leave
+    if name == "__aexit__":
+
+        def leave_later(self: Any, kind: Any, error: Any, trace: Any) -> Any:
+            peer = type(self)._t_peer
+            return peer.left_later(self, error, peer.request(asks.SPECIAL, (name, (self, kind, error, None))))
+
+        leave_later.__name__ = name
+        return leave_later
     if name == "__call__":
 
         def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -338,6 +338,19 @@ class Peer:
     def arithmetic(self, name: str, left: Any, right: Any) -> Any:
         return self.request(SPECIAL, (name, (left, right)))
 
+    def left(self, holder: Any, error: Any, answer: Any) -> Any:
+        """A `with` block over an object of the other end's is over."""
+        return answer
+
+    def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
+        return answer
+
+    def surfaced(self, error: BaseException) -> None:
+        """An exception came out of something that ran on the other end's loop."""
+
+    def sank(self, error: BaseException) -> None:
+        """One of ours went there."""
+
     def iterate(self, value: Any) -> Any:
         """An iterator over an object of the other end's; what is only a container comes in pieces."""
         items, rest = self.request(ITER, value)

@@ -193,3 +193,48 @@ def test_a_module_of_the_test_is_not_reached_through_a_method(hostile):
     for name in ("__self__", "__func__"):
         with pytest.raises(AttributeError):
             hostile.product.ask_raw(asks.GETATTR, (types.MethodType(callback, 5), name))
+
+
+def check(x):
+    assert x == 5
+
+
+def test_a_failed_assertion_of_a_callback_that_is_kept_is_told(hostile):
+    hostile.product.swallow(check, 4)
+    assert hostile.tampers == [("lied", "a callback's failed assertion is kept from the test")]
+
+
+def test_so_is_one_that_a_thread_keeps(hostile):
+    hostile.product.in_thread(hostile.product.swallow, check, 4)
+    hostile.connection.between_cases()
+    assert hostile.tampers == [("lied", "a callback's failed assertion is kept from the test")]
+
+
+def test_so_is_one_in_a_with_block(hostile):
+    with hostile.product.Quiet():
+        check(4)
+    assert hostile.tampers == [("lied", "the exit of a Quiet keeps a failed assertion from the test")]
+
+
+def test_so_is_one_in_an_async_with_block(hostile):
+    import asyncio
+
+    async def main():
+        async with hostile.product.QuietLater():
+            check(4)
+
+    asyncio.run(main())
+    assert hostile.tampers == [("lied", "the exit of a QuietLater keeps a failed assertion from the test")]
+
+
+def test_a_failed_assertion_that_comes_out_is_nobodys_lie(pair):
+    with pytest.raises(AssertionError):
+        pair.product.apply(check, 4)
+    with pytest.raises(AssertionError):
+        pair.product.in_thread_raising(check, 4)
+    with pytest.raises(AssertionError), pair.product.Stack():
+        check(4)
+    assert pair.product.swallow(int, "x") is None
+    with pair.product.Quiet():
+        pair.product.fail(1)
+    pair.connection.between_cases()
