@@ -60,7 +60,7 @@ def _fork(tree: str, files: list[str]) -> Iterator[bytes]:
         with contextlib.suppress(BaseException):
             os.close(reader)
             contents = [_read(tree, file) for file in files]
-            confine(NOBODY, NOBODY)
+            confine(NOBODY)
             signal.alarm(SECONDS)
             for content in contents:
                 write(writer, json.dumps(_digest(content)).encode() + b"\n")

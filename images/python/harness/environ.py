@@ -1,7 +1,8 @@
-"""The environment of an attempt, built from nothing: the same for every machine, holding nothing of the harness."""
+"""The environment of an attempt, built from nothing: the same for every machine and for both of its processes."""
 
 from .layout import Layout
 from .orders import Attempt, Policy
+from .task import ProductTask
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -12,13 +13,21 @@ def of_start(hash_seed: int) -> dict[str, str]:
 
 
 def of_attempt(layout: Layout, policy: Policy, order: Attempt, hash_seed: int) -> dict[str, str]:
-    named = {name: str(order.seed) for name in policy.seed_env if name and "=" not in name}
+    return _pinned(layout, policy, order.seed, order.source_date_epoch, hash_seed)
+
+
+def of_product(layout: Layout, policy: Policy, told: ProductTask) -> dict[str, str]:
+    return _pinned(layout, policy, told.seed, told.source_date_epoch, told.hash_seed)
+
+
+def _pinned(layout: Layout, policy: Policy, seed: int, epoch: int, hash_seed: int) -> dict[str, str]:
+    named = {name: str(seed) for name in policy.seed_env if name and "=" not in name}
     return named | {
         **of_start(hash_seed),
         "HOME": layout.home,
         "TMPDIR": layout.scratch[0],
         "TZ": policy.timezone,
-        "SOURCE_DATE_EPOCH": str(order.source_date_epoch),
+        "SOURCE_DATE_EPOCH": str(epoch),
         "COLUMNS": "80",
         "LINES": "24",
         "PYTHON_CPU_COUNT": str(policy.cpus),

@@ -12,7 +12,7 @@ from .layout import Layout
 
 def write(layout: Layout, uid_base: int, uid_count: int, pythonpath: tuple[str, ...]) -> None:
     users = ["root:x:0:0:root:/root:/bin/sh"]
-    groups = ["root:x:0:"]
+    groups = ["root:x:0:", f"oracle:x:{layout.oracle_group}:"]
     for uid in range(uid_base, uid_base + uid_count):
         users.append(f"attempt-{uid}:x:{uid}:{uid}::{layout.home}:/bin/sh")
         groups.append(f"attempt-{uid}:x:{uid}:")

@@ -23,7 +23,7 @@ class Exceptions:
         return {
             "type": _type_name(type(error)),
             "message": message(error)[:MESSAGE],
-            "traceback": (trace if trace is not None else formatted(error))[-TRACEBACK:],
+            "traceback": (_crossed(error) + (trace if trace is not None else formatted(error)))[-TRACEBACK:],
         }
 
 
@@ -40,6 +40,12 @@ def message(error: BaseException) -> str:
     except BaseException as second:  # noqa: BLE001
         return f"<no message: {_type_name(type(second))}>"
     return text if type(text) is str else ""
+
+
+def _crossed(error: BaseException) -> str:
+    """What the product's process says of its own frames, where the exception came from there."""
+    text = vars(error).get("__tribunal_traceback__")
+    return f"In the product:\n{text}\n" if type(text) is str else ""
 
 
 def formatted(error: BaseException) -> str:

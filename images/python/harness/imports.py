@@ -7,48 +7,24 @@ basename elsewhere in the manifest can take theirs; the name is what pytest's `p
 is taken already gets the whole path in it. A conftest under a src root is not loaded.
 """
 
-import ast
 import importlib.machinery
 import importlib.util
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import _pytest.assertion.rewrite
 import _pytest.config
 import _pytest.python
 from _pytest.pathlib import resolve_package_path
 
+from . import source_only
 from .layout import Layout
-from .mutate import Transform
 from .orders import Policy
 from .source import PRODUCT, Sides
-
-
-@dataclass(frozen=True)
-class Planted:
-    """What is made of src modules on their way in."""
-
-    transform: Transform
-    of_product: Callable[[str], bool]
-
-
-class SourceOnly(importlib.machinery.SourceFileLoader):
-    """Compiles what is written, whatever lies in `__pycache__`; src as `planted` makes it, where something is."""
-
-    planted: ClassVar[Planted | None] = None
-
-    def get_code(self, fullname: str) -> types.CodeType | None:
-        path = self.get_filename(fullname)
-        source = self.get_data(path)
-        if self.planted is not None and self.planted.of_product(path):
-            tree = self.planted.transform(ast.parse(source, path), path)
-            return compile(tree, path, "exec", dont_inherit=True)
-        code: types.CodeType = self.source_to_code(source, path)
-        return code
+from .source_only import SourceOnly
 
 
 class SealedModules:
@@ -152,8 +128,7 @@ class Compiled:
 
 
 def install(layout: Layout, policy: Policy, sides: Sides, compiled: Compiled) -> None:
-    _compile_from_source(layout)
-    _give_way(layout, policy)
+    source_only.install(layout, policy)
     modules = SealedModules(layout)
     _pytest.python.import_path = modules.load  # type: ignore[attr-defined, assignment]
     _pytest.config.import_path = modules.load  # type: ignore[attr-defined, assignment]
@@ -161,41 +136,6 @@ def install(layout: Layout, policy: Policy, sides: Sides, compiled: Compiled) ->
     # What a zygote warmed cannot be rewritten any more, which is no fault of the base's configuration.
     _pytest.assertion.rewrite.AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
     _refuse_conftests(sides)
-
-
-def plant(transform: Transform | None, sides: Sides) -> None:
-    """From now on src modules are what this makes of them."""
-    if transform is not None:
-        SourceOnly.planted = Planted(transform, lambda path: sides.of_file(path) == PRODUCT)
-
-
-def _compile_from_source(layout: Layout) -> None:
-    hook = importlib.machinery.FileFinder.path_hook(
-        (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
-        (SourceOnly, importlib.machinery.SOURCE_SUFFIXES),
-    )
-
-    def of_tree(path: str) -> Any:
-        if path != layout.tree and not path.startswith((f"{layout.tree}/", f"{layout.srcfiles}/")):
-            raise ImportError("not in the tree")
-        return hook(path)
-
-    sys.path_hooks.insert(0, of_tree)
-    sys.path_importer_cache.clear()
-
-
-def _give_way(layout: Layout, policy: Policy) -> None:
-    """A warmed dependency leaves where the policy's roots have a module of its name: they come before it."""
-    warmed = {name.partition(".")[0] for name, module in sys.modules.items() if _is_in(module, layout.deps)}
-    roots = layout.import_roots(policy.pythonpath)
-    ousted = {name for name in warmed if importlib.machinery.PathFinder.find_spec(name, roots) is not None}
-    for name in [name for name in sys.modules if name.partition(".")[0] in ousted]:
-        del sys.modules[name]
-
-
-def _is_in(module: object, place: str) -> bool:
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and file.startswith(f"{place}/")
 
 
 def _refuse_conftests(sides: Sides) -> None:

@@ -6,6 +6,7 @@ Nothing here touches the disk.
 from dataclasses import dataclass
 from pathlib import Path
 
+LINKS = 8  # socket pairs between the oracle's and the product's process of one attempt
 CASE_OUTPUT_FACTOR = 10  # this many times the policy's output of one case ends the attempt
 
 
@@ -19,6 +20,7 @@ class Layout:
     deps: str = "/opt/tribunal/deps"
     lib: str = "/opt/tribunal/lib"
     scratch: tuple[str, ...] = ("/tmp", "/dev/shm", "/dev/mqueue")  # noqa: S108
+    oracle_group: int = 990  # who may read the sealed tests; the server gives their directories to it
 
     @property
     def pins(self) -> str:

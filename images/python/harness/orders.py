@@ -102,7 +102,7 @@ class Configure:
             files=files,
             hash_seeds=seeds,
             uid_base=_whole(data, "uid_base", 1000),
-            uid_count=_whole(data, "uid_count", 1, 65_536),
+            uid_count=_whole(data, "uid_count", 2, 65_536),
             src_size=_whole(data, "src_size", 0),
             clock=Instant.parse(_text(data, "clock")) if data.get("clock") is not None else None,
             seed=_whole(data, "seed", 0, SEED_MAX) if data.get("seed") is not None else None,

@@ -27,7 +27,7 @@ def answer(layout: Layout, policy: Policy, order: Plant) -> Message:
     if pid == 0:
         with contextlib.suppress(BaseException):
             os.close(reader)
-            confine(NOBODY, NOBODY)
+            confine(NOBODY)
             signal.alarm(SECONDS)
             write(writer, json.dumps(_found(layout, policy, order)).encode() + b"\n")
         os._exit(0)

@@ -23,6 +23,7 @@ from .orders import Attempt
 from .phases import Judge, Phase, reported
 from .silence import Silences, is_empty_set, unsilence
 from .source import Sides
+from .split.connect import Connection
 from .tampers import Tampers
 
 NEXT = {"setup": "call", "call": "teardown", "teardown": None}
@@ -46,10 +47,11 @@ class Sink:
 class Plugin:
     def __init__(
         self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt, tampers: Tampers,
-        canaries: Sequence[canary.Canary] = (),
+        product: Connection | None, canaries: Sequence[canary.Canary] = (),
     ) -> None:  # fmt: skip
         self._channel = channel
         self._tampers = tampers
+        self._product = product
         self._canaries = canaries
         self._planted: set[int] = set()  # their numbers
         self._exceptions = exceptions
@@ -141,6 +143,8 @@ class Plugin:
         SWITCH.arm()  # whatever the null product has of functions raises from here on
         for (number, item), (_, nextitem) in zip(chosen, [*chosen[1:], (-1, None)], strict=False):
             self._number = number
+            if self._product is not None:
+                self._product.between_cases()
             seeds.apply(self._order.seed)
             hypothesis_settings.apply(self._order.seed)
             hypothesis_settings.pin(getattr(item, "obj", None), self._order.seed, self._order.must_fail)

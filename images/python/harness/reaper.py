@@ -69,6 +69,12 @@ class Reaper:
         self._ended.clear()
         return spent
 
+    def end(self, pid: int) -> None:
+        """Kills one child that nobody has reaped yet."""
+        if not self.ended(pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def end_users(self, uids: Collection[int]) -> None:
         """Kills every process of these uids until none is left.
 

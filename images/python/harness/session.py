@@ -7,17 +7,19 @@ What does not depend on an attempt is made ready in the zygote, without running 
 
 import ast
 import os
-from collections.abc import Sequence
+import signal
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
+from typing import NoReturn
 
 import _pytest.assertion.rewrite
 import _pytest.runner
 from _pytest.config import Config, get_config
 from pluggy import PluginManager
 
-from . import hypothesis_settings, imports, must_fail, mutate, seeds
+from . import hypothesis_settings, imports, must_fail, mutate, seeds, source_only
 from .asyncs import Asyncs
 from .canary import Canary
 from .channel import Channel
@@ -27,7 +29,9 @@ from .frames import Message
 from .layout import Layout
 from .orders import Attempt, Policy
 from .plugin import Plugin
-from .source import PRODUCT, Sides
+from .source import PRODUCT, SEALED, Sides
+from .split import hook
+from .split.connect import Connection
 from .tampers import Tampers
 from .witness import Native
 
@@ -42,6 +46,14 @@ class Prepared:
     arguments: tuple[str, ...]
     files: tuple[str, ...]
     codes: dict[str, CodeType] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FarSide:
+    """The product's process: this side's ends of the links to it, and what it must not be able to guess."""
+
+    links: list[int]
+    secret: bytes
 
 
 def arguments(layout: Layout) -> list[str]:
@@ -81,19 +93,26 @@ def _compiled(layout: Layout, policy: Policy, files: tuple[str, ...]) -> dict[st
 
 
 def run(
-    channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared,
+    channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared, far: "FarSide | None",
     canaries: Sequence[Canary] = (), native: Native | None = None,
 ) -> Message | None:  # fmt: skip
-    """What the last record says; None means that the session did not reach its own end."""
+    """What the last record says; None means that the session did not reach its own end. Of a split part `far` is where
+    the product is; without it the product is imported here, and the witness watches."""
     sides = Sides(layout, policy)
     exceptions = Exceptions(sides)
     tampers = Tampers(channel)
-    plugin = Plugin(channel, sides, exceptions, order, tampers, canaries)
+    product = _connected(far, sides, tampers) if far is not None else None
+    plugin = Plugin(channel, sides, exceptions, order, tampers, product, canaries)
     seeds.apply(order.seed)
     hypothesis_settings.apply(order.seed)
     compiled = imports.Compiled(prepared.codes)
     imports.install(layout, policy, sides, compiled)
-    imports.plant(mutate.of_product(order.product, order.seed, layout, policy), sides)
+    if product is None:
+        source_only.plant(mutate.of_product(order.product, order.seed, layout, policy), sides)
+    else:
+        roots = [f"{layout.tree}/{root}".rstrip("/") for root in policy.src_roots]
+        own = str(Path(__file__).parent)
+        hook.install(product, _sealed(sides), [*roots, layout.srcfiles], [layout.runner, own])
     # A case id in the environment would tell the product which answer is wanted.
     _pytest.runner._update_current_test_var = lambda item, when: None
     try:
@@ -126,6 +145,20 @@ def _arm(native: Native, plugin: Plugin, channel: Channel, compiled: imports.Com
     native.also("compiled sealed modules", vars(compiled))
     native.also("pytest's plug-ins", manager._name2plugin)
     native.arm(channel.sender)
+
+
+def _connected(far: FarSide, sides: Sides, tampers: Tampers) -> Connection:
+    """When the product's process is gone this one waits to be ended: PID 1 saw how the other left."""
+
+    def gone() -> NoReturn:
+        while True:
+            signal.pause()
+
+    return Connection(far.links, tampers.tell, gone, _sealed(sides), far.secret)
+
+
+def _sealed(sides: Sides) -> Callable[[object], bool]:
+    return lambda file: type(file) is str and sides.of_file(file) == SEALED
 
 
 def _without_session(channel: Channel, exceptions: Exceptions, layout: Layout, error: BaseException) -> Message:

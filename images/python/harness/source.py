@@ -39,7 +39,10 @@ class Sides:
         return side
 
     def of_exception(self, error: BaseException) -> str:
-        """`product` when any frame it passed through is the product's, else `sealed`, else `runner`."""
+        """`product` when any frame it passed through is the product's, or it came from its process; else `sealed`, else
+        `runner`."""
+        if vars(error).get("__tribunal_product__") is True:
+            return PRODUCT
         seen = {self.of_frame(frame) for frame in frames(error.__traceback__)}
         if PRODUCT in seen:
             return PRODUCT

@@ -1,7 +1,8 @@
 """Interpreter starts: PID 1's hold on the zygotes that attempts are forked from.
 
-Each start is one exec'd interpreter with its own hash seed and address layout. It is told what to warm, and then
-asked for forks; it never learns a pin, a result or which attempt it forks for. A start that does not answer raises
+Each start is two exec'd interpreters of one hash seed, each with an address layout of its own: the oracle's, with
+pytest and the sealed files, and the product's, with the project's dependencies only. They are told what to warm, and
+then asked for forks; they never learn a pin, a result or which attempt they fork for. One that does not answer raises
 `StartFailed`, which is the harness's own trouble.
 """
 
@@ -22,16 +23,19 @@ from .orders import Policy
 
 READY_SECONDS = 120.0
 FORK_SECONDS = 30.0
+ORACLE, PRODUCT = "oracle", "product"
 
 
 class StartFailed(RuntimeError):
     """A zygote died, or did not answer in time."""
 
 
-class Start:
-    def __init__(self, hash_seed: int, layout: Layout, policy: Policy, files: Sequence[str]) -> None:
-        self.hash_seed = hash_seed
-        self._setup = encode_json({"layout": asdict(layout), "policy": asdict(policy), "files": list(files)})
+class Zygote:
+    """One interpreter to fork from."""
+
+    def __init__(self, hash_seed: int, setup: Message) -> None:
+        self._hash_seed, self._setup = hash_seed, encode_json(setup)
+        self._name = f"{setup['role']} start {hash_seed}"
         self._buffer = FrameBuffer()
         self._socket, self.pid = self._spawn()
 
@@ -42,7 +46,7 @@ class Start:
             pid = os.posix_spawn(
                 sys.executable,
                 [sys.executable, "-S", "-s", "-P", "-B", package, "zygote", "3"],
-                environ.of_start(self.hash_seed),
+                environ.of_start(self._hash_seed),
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, 2, 1),
@@ -52,15 +56,21 @@ class Start:
         ours.sendall(self._setup)
         return ours, pid
 
-    def wait_ready(self) -> None:
-        self._answer(READY_SECONDS)
+    def ready(self) -> Message:
+        return self._answer(READY_SECONDS)
+
+    def tell(self, message: Message) -> None:
+        try:
+            self._socket.sendall(encode_json(message))
+        except OSError as error:
+            raise StartFailed(f"{self._name} is gone: {error}") from error
 
     def fork(self, descriptors: Sequence[int]) -> int:
-        """The pid of a new attempt that holds these descriptors: order, records, output."""
+        """The pid of a new process that holds these descriptors."""
         try:
             socket.send_fds(self._socket, [b"f"], list(descriptors))
         except OSError as error:
-            raise StartFailed(f"start {self.hash_seed} is gone: {error}") from error
+            raise StartFailed(f"{self._name} is gone: {error}") from error
         pid = self._answer(FORK_SECONDS).get("pid")
         if not isinstance(pid, int):
             raise StartFailed("a fork has no pid")
@@ -71,13 +81,6 @@ class Start:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
-    def renew(self) -> None:
-        """A fresh interpreter in the place of one that had to be killed."""
-        self.end()
-        self._buffer = FrameBuffer()
-        self._socket, self.pid = self._spawn()
-        self.wait_ready()
-
     def _answer(self, seconds: float) -> Message:
         ready, _, _ = select.select([self._socket], [], [], seconds)
         try:
@@ -85,7 +88,42 @@ class Start:
         except (OSError, FrameError) as error:
             raise StartFailed(str(error)) from error
         if message is None:
-            raise StartFailed(f"start {self.hash_seed} did not answer")
+            raise StartFailed(f"{self._name} did not answer")
         if "failed" in message:
             raise StartFailed(str(message["failed"]))
         return message
+
+
+class Start:
+    """The two zygotes of one hash seed; no product's where no file runs split."""
+
+    def __init__(self, hash_seed: int, layout: Layout, policy: Policy, files: Sequence[str]) -> None:
+        self.hash_seed = hash_seed
+        common: Message = {"layout": asdict(layout), "policy": asdict(policy)}
+        self._oracle_setup = {"role": ORACLE, **common, "files": list(files)}
+        # Not even the names of the sealed files: what is forked from this one belongs to the candidate.
+        self._product_setup = {"role": PRODUCT, **common, "files": []}
+        self._split = any(file not in policy.shared for file in files)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.oracle = Zygote(self.hash_seed, self._oracle_setup)
+        self.product = Zygote(self.hash_seed, self._product_setup) if self._split else None
+
+    def wait_ready(self) -> None:
+        modules = self.oracle.ready().get("third_party", [])
+        if self.product is not None:
+            # It must not read the sealed files to find this out: what was in its memory is in its forks' as well.
+            self.product.tell({"preload": modules})
+            self.product.ready()
+
+    def end(self) -> None:
+        for zygote in (self.oracle, self.product):
+            if zygote is not None:
+                zygote.end()
+
+    def renew(self) -> None:
+        """Fresh interpreters in the place of those that had to be killed."""
+        self.end()
+        self._begin()
+        self.wait_ready()

@@ -10,20 +10,22 @@ import fcntl
 import os
 import platform
 import secrets
+import select
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator
 
 from . import canary, digesting, etc, planting, sweep
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
-from .layout import CASE_OUTPUT_FACTOR, Layout, package_version
+from .layout import CASE_OUTPUT_FACTOR, LINKS, Layout, package_version
 from .orders import Attempt, BadOrder, Configure, Plant, digest_files
 from .output import Output
 from .overlay import Overlay, OverlayError, TarStream
 from .pins import PinPage
 from .reaper import Reaper, Unkillable
 from .record import Ledger
-from .starts import Start, StartFailed
+from .starts import FORK_SECONDS, Start, StartFailed
 from .task import Task
 from .watch import AttemptFailed, Limits, Pipes, ServerGone, Watch
 
@@ -142,16 +144,18 @@ class Supervisor:
             raise BadOrder("an attempt before configure")
         order = Attempt.parse(message, len(self._starts))
         start = self._starts[order.start]
-        uid = configured.uid_base + order.attempt % configured.uid_count
-        self._clean(uid)
+        uid = configured.uid_base + 2 * order.attempt % (configured.uid_count & ~1)
+        product_uid = uid + 1 if order.split else None
+        owner = uid if product_uid is None else product_uid
+        self._clean(owner)
         pins.write(order.clock, order.seed, configured.policy.cpus)
         whole = not order.collect_only and order.only is None and not order.unsilenced
         task = Task(
-            order, uid, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32), 80 + secrets.randbelow(40),
-            canary.drawn() if whole else (),
+            order, uid, product_uid, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
+            secrets.token_bytes(16), 80 + secrets.randbelow(40), canary.drawn() if whole else (),
         )  # fmt: skip
         summary = self._watched(configured, start, task)
-        self._clean(uid)
+        self._clean(owner)
         if not overlay.unchanged():
             raise AttemptFailed("src changed under an attempt")
         self._server.send(
@@ -169,25 +173,54 @@ class Supervisor:
             token = task.token.hex().encode()
             output = Output(output_read, token, policy.output_bytes, CASE_OUTPUT_FACTOR)
             ledger = Ledger(task.attempt.attempt, output, task.canaries)
-            pid = start.fork((order_read, record_write, output_write))
-            for fd in (order_read, record_write, output_write):
-                held.close(fd)
-            watch = Watch(
-                pid, task.exit_code, Limits(policy.attempt_timeout_ms, policy.case_timeout_ms), ledger, output,
-                Pipes(order_write, record_read), task.key, self._server, self._reaper, held.close,
-            )  # fmt: skip
+            uids = (task.uid,) if task.product_uid is None else (task.uid, task.product_uid)
+            forks: list[int] = []
             try:
+                links, product = self._product(start, task, output_write, held)
+                forks += [] if product is None else [product]
+                pid = start.oracle.fork((order_read, record_write, output_write, *links))
+                forks.append(pid)
+                for fd in (order_read, record_write, output_write, *links):
+                    held.close(fd)
+                watch = Watch(
+                    pid, product, task.exit_code, Limits(policy.attempt_timeout_ms, policy.case_timeout_ms), ledger,
+                    output, Pipes(order_write, record_read), task.key, self._server, self._reaper, held.close,
+                )  # fmt: skip
                 watch.until_it_ends(task.encode(), self._wake)
             finally:
-                self._end_all(task.uid)
+                self._end_all(uids, forks)
             return watch.summary()
 
-    def _end_all(self, uid: int) -> None:
+    def _product(self, start: Start, task: Task, output: int, held: "Descriptors") -> tuple[list[int], int | None]:
+        """The oracle's ends of the links, and the pid of the process at the others; of a shared part neither."""
+        told = task.of_product()
+        if told is None:
+            return [], None
+        if start.product is None:
+            raise BadOrder("a split part without a split file")
+        order_read, order_write = held.pipe()
+        booted_read, booted_write = held.pipe()
+        pairs = [held.pair() for _ in range(LINKS)]
+        theirs = [pair[1] for pair in pairs]
+        pid = start.product.fork((order_read, booted_write, output, *theirs))
+        for fd in (order_read, booted_write, *theirs):
+            held.close(fd)
+        os.write(order_write, told.encode())
+        held.close(order_write)
+        ready, _, _ = select.select([booted_read], [], [], FORK_SECONDS)
+        if not ready or os.read(booted_read, 1) != b"b":
+            raise AttemptFailed("a fork did not become a product")
+        held.close(booted_read)
+        return [pair[0] for pair in pairs], pid
+
+    def _end_all(self, uids: tuple[int, ...], forks: list[int]) -> None:
+        for pid in forks:  # one that is not confined yet has none of these uids
+            self._reaper.end(pid)
         try:
-            self._reaper.end_users((uid,))
+            self._reaper.end_users(uids)
         except Unkillable:
             # The last resort: everything but PID 1 goes, and fresh interpreters come.
-            self._reaper.end_everything((uid,))
+            self._reaper.end_everything(uids)
             for start in self._starts:
                 start.renew()
 
@@ -207,7 +240,7 @@ class Supervisor:
 
 
 class Descriptors:
-    """Pipes of one attempt, each end closed once."""
+    """Pipes and links of one attempt, each end closed once."""
 
     def __init__(self) -> None:
         self._open: set[int] = set()
@@ -224,6 +257,12 @@ class Descriptors:
         self._open.update(ends)
         with contextlib.suppress(OSError):
             fcntl.fcntl(ends[0], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        return ends
+
+    def pair(self) -> tuple[int, int]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        ends = (ours.detach(), theirs.detach())
+        self._open.update(ends)
         return ends
 
     def close(self, fd: int) -> None:

@@ -1,7 +1,7 @@
-"""A task: what PID 1 tells one attempt, over a pipe that no zygote reads."""
+"""A task: what PID 1 tells one attempt's process, over a pipe that no zygote reads."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .canary import Canary
@@ -14,11 +14,20 @@ class Task:
 
     attempt: Attempt
     uid: int
+    product_uid: int | None  # None where one process is both
     hash_seed: int
     token: bytes
     key: bytes  # for the marks of records; never told in the order itself, and unknown to the attempt's Python
+    secret: bytes  # for what the oracle asks the product in passing
     exit_code: int
     canaries: tuple[Canary, ...] = ()
+
+    def of_product(self) -> "ProductTask | None":
+        """The little of it that the product's process learns: no case, no mode, no way to speak to PID 1."""
+        if self.product_uid is None:
+            return None
+        order = self.attempt
+        return ProductTask(self.product_uid, self.hash_seed, order.seed, order.source_date_epoch, order.product)
 
     def encode(self) -> bytes:
         order = {
@@ -28,7 +37,8 @@ class Task:
             "mode": self.attempt.mode, "only": self.attempt.only, "collect_only": self.attempt.collect_only,
             "stop_on_failure": self.attempt.stop_on_failure,
             "product": [self.attempt.product.kind, self.attempt.product.number, self.attempt.product.of],
-            "uid": self.uid, "hash_seed": self.hash_seed, "token": self.token.hex(), "exit_code": self.exit_code,
+            "uid": self.uid, "product_uid": self.product_uid, "hash_seed": self.hash_seed, "token": self.token.hex(),
+            "secret": self.secret.hex(), "exit_code": self.exit_code,
             "canaries": [[canary.place, canary.words] for canary in self.canaries],
         }  # fmt: skip
         return self.key + json.dumps(order).encode()
@@ -44,4 +54,26 @@ class Task:
             collect_only=item["collect_only"], stop_on_failure=item["stop_on_failure"],
         )  # fmt: skip
         canaries = tuple(Canary(*each) for each in item["canaries"])
-        return cls(order, item["uid"], item["hash_seed"], bytes.fromhex(item["token"]), b"", item["exit_code"], canaries)
+        token, secret = bytes.fromhex(item["token"]), bytes.fromhex(item["secret"])
+        return cls(
+            order, item["uid"], item["product_uid"], item["hash_seed"], token, b"", secret, item["exit_code"], canaries
+        )
+
+
+@dataclass(frozen=True)
+class ProductTask:
+    """What the product's process of a split part is told."""
+
+    uid: int
+    hash_seed: int
+    seed: int
+    source_date_epoch: int
+    product: Product
+
+    def encode(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "ProductTask":
+        item: dict[str, Any] = json.loads(data)
+        return cls(**item | {"product": Product(**item["product"])})

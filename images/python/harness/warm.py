@@ -1,8 +1,8 @@
 """What a zygote imports ahead, so that attempts need not.
 
-pytest, Hypothesis and the parts of the standard library that most suites load; and, under `preload = "auto"`, what
-the sealed files import from the project's own dependencies. Candidate code is never imported: while this runs, the
-src roots are not on the import path.
+For an oracle pytest, Hypothesis and the parts of the standard library that most suites load; and, under
+`preload = "auto"`, what the sealed files import from the project's own dependencies. For a product the same without
+anything of the runner's. Candidate code is never imported: while this runs, the src roots are not on the import path.
 """
 
 import ast
@@ -40,7 +40,8 @@ RUNNER = (
 )  # fmt: skip
 
 
-def up(layout: Layout, policy: Policy, files: tuple[str, ...]) -> "Prepared":
+def up(layout: Layout, policy: Policy, files: tuple[str, ...]) -> tuple["Prepared", list[str]]:
+    """An oracle's; also the modules of the project's dependencies that a product's may want."""
     path = list(sys.path)
     roots = set(layout.import_roots(policy.pythonpath))
     texts = [text for text in (_read(layout, file) for file in files) if text is not None]
@@ -57,12 +58,39 @@ def up(layout: Layout, policy: Policy, files: tuple[str, ...]) -> "Prepared":
             hypothesis_settings.warm(layout)
         prepared = session.prepare(layout, policy, files)
         sys.path[:] = [entry for entry in path if entry not in roots]
-        if policy.preload == "auto":
-            _optional(sorted(third_party(layout, texts)))
+        wanted = sorted(third_party(layout, texts)) if policy.preload == "auto" else []
+        _optional(wanted)
     finally:
         sys.path[:] = path
         sys.path_importer_cache.clear()
-    return prepared
+    return prepared, wanted
+
+
+def standard(layout: Layout, policy: Policy) -> None:
+    """A product's first part: the standard library, and the harness's own modules for it."""
+    path = list(sys.path)
+    roots = {*layout.import_roots(policy.pythonpath), layout.deps}
+    try:
+        sys.path[:] = [entry for entry in path if entry not in roots]
+        _optional(STANDARD)
+        from . import product
+
+        assert product
+    finally:
+        sys.path[:] = path
+        sys.path_importer_cache.clear()
+
+
+def dependencies(layout: Layout, policy: Policy, names: Iterable[str]) -> None:
+    """A product's second part."""
+    path = list(sys.path)
+    roots = set(layout.import_roots(policy.pythonpath))
+    try:
+        sys.path[:] = [entry for entry in path if entry not in roots]
+        _optional(names)
+    finally:
+        sys.path[:] = path
+        sys.path_importer_cache.clear()
 
 
 def _read(layout: Layout, file: str) -> bytes | None:

@@ -1,7 +1,8 @@
 """Watching one attempt: from the fork to nobody left, with every frame it gave.
 
-Reads its records and its output, holds its clocks, ends it where a limit is crossed, and says how it ended. PID 1
-owns this; nothing the attempt does can make it wait or fail. What is ours to answer for (a fork that never became an
+Reads its records and its output, holds its clocks, ends it where a limit is crossed, and says how it ended. A split
+part has two processes: when the product's leaves before the session is over, that end is the attempt's. PID 1 owns
+this; nothing the attempt does can make it wait or fail. What is ours to answer for (a fork that never became an
 attempt, processes that cannot be killed) raises `AttemptFailed`.
 """
 
@@ -57,10 +58,12 @@ class Pipes:
 
 class Watch:
     def __init__(
-        self, pid: int, exit_code: int, limits: Limits, ledger: Ledger, output: Output, pipes: Pipes, key: bytes,
+        self, pid: int, product: int | None, exit_code: int, limits: Limits, ledger: Ledger, output: Output,
+        pipes: Pipes, key: bytes,
         server: Server, reaper: Reaper, close: Callable[[int], None],
     ) -> None:  # fmt: skip
-        self._pid, self._exit_code, self._limits = pid, exit_code, limits
+        self._pid, self._product, self._exit_code, self._limits = pid, product, exit_code, limits
+        self._left: int | None = None  # whose end is the attempt's
         self._ledger, self._output, self._pipes = ledger, output, pipes
         self._records = MarkedFrames((JSON,), key, RECORD_LIMIT)
         self._server, self._reaper, self._close = server, reaper, close
@@ -91,23 +94,24 @@ class Watch:
                         selector.unregister(key.fd)  # the next order has come; it waits
                     elif not (self._output.drain() if key.fd == self._output.fd else self._read_records()):
                         selector.unregister(key.fd)
-                if self._reaper.ended(self._pid):
+                self._left = self._who_left()
+                if self._left is not None:
                     break
                 self._check()
                 if self._end is not None:
                     break
         self._wall = (time.monotonic() - self._started) * 1000
-        self._delay = run_delay_ms(self._pid)
+        self._delay = max(run_delay_ms(pid) for pid in (self._pid, self._product) if pid is not None)
 
     def summary(self) -> Message:
         """Once no process of the attempt is left: its last frames, and how it ended."""
         self._drain()
-        ended = self._reaper.take(self._pid)
-        spent = self._reaper.forget() + (ended.cpu_ms if ended else 0.0)
+        ends = [self._reaper.take(pid) for pid in (self._pid, self._product) if pid is not None]
+        spent = self._reaper.forget() + sum(end.cpu_ms for end in ends if end is not None)
         kills, cpu, own = self._before
         spent = max(spent, cgroup.cpu_ms() - cpu - (time.process_time() - own) * 1000)
         kills = max(0, cgroup.oom_kills() - kills)
-        end = self._how(ended, kills)
+        end, ended = self._how(ends[0], ends[-1], kills)
         if not self._ledger.booted:
             raise AttemptFailed(f"a fork did not become an attempt: {self._output.rest()[-1000:]}")
         running = self._ledger.shown
@@ -187,13 +191,22 @@ class Watch:
         while self._output.drain() and not self._output.flooded:
             pass
 
-    def _how(self, ended: Exit | None, kills: int) -> str:
+    def _who_left(self) -> int | None:
+        """An oracle that is through with its session has left first, whatever the product does then."""
+        for pid in (self._pid, self._product):
+            if pid is not None and self._reaper.ended(pid):
+                return pid
+        return None
+
+    def _how(self, oracle: Exit | None, product: Exit | None, kills: int) -> tuple[str, Exit | None]:
+        """The end, and the exit that tells it: the product's where that left before the session was over."""
         if self._end is not None:
-            return self._end
-        if ended is None:
+            return self._end, oracle
+        if oracle is None or product is None:
             raise AttemptFailed("an attempt vanished")
-        if ended.signal is not None:
-            return "out-of-memory" if ended.signal == signal.SIGKILL and kills else "killed"
-        if self._ledger.ended and ended.code == self._exit_code:
-            return "finished"
-        return "exited"
+        if self._ledger.ended and oracle.code == self._exit_code:
+            return "finished", oracle
+        first = oracle if self._left == self._pid else product
+        if first.signal is not None:
+            return "out-of-memory" if first.signal == signal.SIGKILL and kills else "killed", first
+        return "exited", first

@@ -1,11 +1,13 @@
 """A zygote: one warmed interpreter, forked once for each attempt.
 
-Sets up the import path, imports pytest and what the sealed files need of the project's dependencies, then forks on
-request. It is root and holds nothing worth stealing: no results, no frames, no pins. The fork is a double one, so
-that the attempt becomes a child of PID 1, which alone learns how it ended.
+Sets up its role's import path and imports ahead: an oracle's pytest and what the sealed files need, a product's the
+project's dependencies, and nothing of the runner's. Then it forks on request. It is root and holds nothing worth
+stealing: no results, no frames, no pins; a product's has never seen a sealed file either. The fork is a double one,
+so that the attempt becomes a child of PID 1, which alone learns how it ended.
 """
 
 import builtins
+import contextlib
 import gc
 import os
 import socket
@@ -13,49 +15,85 @@ import sys
 import time
 import traceback
 import types
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from . import warm, witness
 from .frames import FrameBuffer, Message, encode_json, read_message
-from .layout import Layout
+from .layout import LINKS, Layout
 from .orders import Policy
 
-if TYPE_CHECKING:
-    from .session import Prepared
+Attempt = Callable[[list[int]], NoReturn]
+DESCRIPTORS = 3 + LINKS
 
 
 def serve(control: int) -> int:
     connection = socket.socket(fileno=control)
     connection.set_inheritable(False)
-    setup = read_message(control, FrameBuffer())
+    buffer = FrameBuffer()
+    setup = read_message(control, buffer)
     if setup is None:
         return 0
     try:
         layout, policy, files = _typed(setup)
-        _interpreter(layout, policy)
-        prepared = warm.up(layout, policy, files)
-        witness.load(layout)
-        if policy.shared:
-            witness.watch(layout, policy, files)
+        if setup["role"] == "product":
+            attempt: Attempt | None = _product(layout, policy, control, buffer)
+            ready: Message = {"ready": True}
+        else:
+            attempt, modules = _oracle(layout, policy, files)
+            ready = {"ready": True, "third_party": modules}
     except Exception:  # noqa: BLE001  whatever it is, PID 1 must learn it
         connection.sendall(encode_json({"failed": traceback.format_exc(limit=-6)[-4000:]}))
         return 1
-    connection.sendall(encode_json({"ready": True}))
+    if attempt is None:
+        return 0
+    connection.sendall(encode_json(ready))
     gc.collect()
     gc.freeze()
     while True:
-        request, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
-        if request != b"f" or len(descriptors) != 3:
+        request, descriptors, _, _ = socket.recv_fds(connection, 1, DESCRIPTORS)
+        if request != b"f" or len(descriptors) < 3:
             return 0
-        pid = _fork(connection, descriptors, layout, policy, prepared)
+        pid = _fork(connection, descriptors, attempt)
         for descriptor in descriptors:
             os.close(descriptor)
         connection.sendall(encode_json({"pid": pid}))
 
 
-def _fork(
-    connection: socket.socket, descriptors: list[int], layout: Layout, policy: Policy, prepared: "Prepared"
-) -> int:
+def _oracle(layout: Layout, policy: Policy, files: tuple[str, ...]) -> tuple[Attempt, list[str]]:
+    roots = layout.import_roots(policy.pythonpath)
+    _interpreter(policy, [*roots, layout.deps, layout.runner])
+    prepared, modules = warm.up(layout, policy, files)
+    witness.load(layout)
+    if policy.shared:
+        witness.watch(layout, policy, files)
+
+    def attempt(descriptors: list[int]) -> NoReturn:
+        from .attempt import run
+
+        run(descriptors, layout, policy, prepared)
+
+    return attempt, modules
+
+
+def _product(layout: Layout, policy: Policy, control: int, buffer: FrameBuffer) -> Attempt | None:
+    """None when PID 1 went away before it said what to import."""
+    _interpreter(policy, [*layout.import_roots(policy.pythonpath), layout.deps])
+    warm.standard(layout, policy)
+    told = read_message(control, buffer)
+    if told is None:
+        return None
+    warm.dependencies(layout, policy, [str(name) for name in told["preload"]])
+
+    def attempt(descriptors: list[int]) -> NoReturn:
+        from .product import run
+
+        run(descriptors, layout, policy)
+
+    return attempt
+
+
+def _fork(connection: socket.socket, descriptors: list[int], attempt: Attempt) -> int:
     known, tell = os.pipe()
     middle = os.fork()
     if middle == 0:
@@ -66,7 +104,7 @@ def _fork(
         for descriptor in (known, tell):
             os.close(descriptor)
         connection.close()
-        _attempt(descriptors, layout, policy, prepared)
+        _run(descriptors, attempt)
     os.close(tell)
     pid = int.from_bytes(os.read(known, 8), "big")
     os.close(known)
@@ -74,13 +112,14 @@ def _fork(
     return pid
 
 
-def _attempt(descriptors: list[int], layout: Layout, policy: Policy, prepared: "Prepared") -> NoReturn:
+def _run(descriptors: list[int], attempt: Attempt) -> NoReturn:
     try:
-        from .attempt import run
-
-        run(descriptors, layout, policy, prepared)
+        attempt(descriptors)
     except BaseException:  # noqa: BLE001  nothing may return into the zygote's loop
-        os.write(descriptors[2], traceback.format_exc()[-4000:].encode("utf-8", "replace"))
+        text = traceback.format_exc()[-4000:].encode("utf-8", "replace")
+        with contextlib.suppress(OSError):  # closed, once it has become the standard output
+            os.write(descriptors[2], text)
+        os.write(2, text)
     finally:
         os._exit(71)
 
@@ -94,7 +133,7 @@ def _typed(setup: Message) -> tuple[Layout, Policy, tuple[str, ...]]:
     return layout, policy, tuple(setup["files"])
 
 
-def _interpreter(layout: Layout, policy: Policy) -> None:
+def _interpreter(policy: Policy, path: list[str]) -> None:
     """Makes the interpreter look as one that was started for the tests: no trace of the harness's own start."""
     import site
 
@@ -106,4 +145,4 @@ def _interpreter(layout: Layout, policy: Policy) -> None:
     sys.argv = ["pytest"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.modules["__main__"].__dict__["__builtins__"] = builtins
-    sys.path.extend([*layout.import_roots(policy.pythonpath), layout.deps, layout.runner])
+    sys.path.extend(path)

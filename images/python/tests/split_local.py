@@ -56,7 +56,7 @@ class Seen:
         elif kind == "phase":
             self.phases[self._node(record["case"])].append(record)
         elif kind == "tamper":
-            self.tamper.append((self.running, record["which"], record["what"]))
+            self.tamper.append((self.running, record["tamper"], record["what"]))
         elif kind == "end":
             self.end, self.running = "finished", None
 
@@ -96,14 +96,12 @@ def outcome(phases: list[dict[str, Any]]) -> str:
 class Records:
     """Stands where the harness's channel stands."""
 
-    def __init__(self, fd: int, between: Any) -> None:
-        self._fd, self._marks, self._between, self._owner = fd, 0, between, os.getpid()
+    def __init__(self, fd: int) -> None:
+        self._fd, self._marks, self._owner = fd, 0, os.getpid()
 
     def send(self, **record: object) -> None:
         if os.getpid() != self._owner:
             os._exit(70)
-        if record["kind"] == "begin" and self._between is not None:
-            self._between()
         data = json.dumps(record, default=repr).encode() + b"\n"
         while data:
             data = data[os.write(self._fd, data) :]
@@ -202,38 +200,18 @@ def oracle(
 ) -> None:
     """pytest's process. Without links the product is imported into it."""
     from tribunal_harness import warm
-    from tribunal_harness.source import SEALED, Sides
-
     sys.argv = ["pytest"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.path += [*layout.import_roots(policy.pythonpath), layout.deps, layout.runner]
-    prepared = warm.up(layout, policy, files)
+    prepared, _ = warm.up(layout, policy, files)
     from tribunal_harness import session
 
     environment(layout, policy, order)
-    between = None
-    if links is not None:
-        from tribunal_harness.split.connect import Connection
-        from tribunal_harness.split.hook import install
-
-        sides = Sides(layout, policy)
-
-        def sealed(file: Any) -> bool:
-            return type(file) is str and sides.of_file(file) == SEALED
-
-        connection = Connection(
-            links,
-            tamper=lambda which, what: channel.send(kind="tamper", which=which, what=what),
-            gone=lambda: threading.Event().wait(),
-            sealed=sealed,
-        )
-        roots = [f"{layout.tree}/{root}".rstrip("/") for root in policy.src_roots]
-        install(connection, sealed, [*roots, layout.srcfiles], [layout.runner, str(HARNESS)])
-        between = connection.between_cases
-    channel: Any = Records(records, between)
+    far = session.FarSide(links, b"") if links is not None else None
+    channel: Any = Records(records)
     if only is not None:
         session.Plugin._selected = lambda self, node: any(text in node for text in only)  # type: ignore[method-assign]
-    if session.run(channel, layout, policy, order, prepared) is not None:
+    if session.run(channel, layout, policy, order, prepared, far) is not None:
         channel.send(kind="end")
 
 

@@ -78,7 +78,8 @@ def test_src_is_laid_as_sent(layout, step):
         name: stat.S_IMODE(os.lstat(f"{tree}/src/{name}").st_mode)
         for name in ("a.py", "pkg/run.sh", "pkg", "pkg/empty", "odd.py")
     }
-    assert modes == {"a.py": 0o644, "pkg/run.sh": 0o755, "pkg": 0o755, "pkg/empty": 0o755, "odd.py": 0o755}
+    assert modes == {"a.py": 0o644, "pkg/run.sh": 0o755, "pkg": 0o755, "pkg/empty": 0o750, "odd.py": 0o755}
+    assert os.stat(f"{tree}/src/pkg/empty").st_gid == layout.oracle_group  # closed to others: the oracle's
     assert os.stat(f"{tree}/src/a.py").st_mtime == 1_700_000_000
     assert os.stat(f"{tree}/src/a.py").st_uid == os.getuid()
     assert overlay.unchanged()

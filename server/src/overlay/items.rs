@@ -15,6 +15,8 @@ use tribunal_core::policy::Paths;
 
 /// Entries of one whole tree.
 const ENTRIES: u64 = 2_000_000;
+/// The group that reads the sealed tests; the runner's `layout.py` has the same.
+pub(super) const ORACLE_GROUP: u64 = 990;
 /// Bytes of a symlink's target.
 const LINK_BYTES: u64 = 4095;
 
@@ -22,14 +24,45 @@ const LINK_BYTES: u64 = 4095;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) path: GitPath,
+    pub(super) readers: Readers,
     pub(super) content: Content,
+}
+
+/// Whom an entry is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// The oracle's process and the product's.
+    Everyone,
+    /// The oracle's alone: its group has it, others nothing.
+    Oracle,
+    /// A directory of the oracle's alone with a src root below: others pass through, and see nothing.
+    Through,
+}
+
+impl Readers {
+    /// What is left of a mode that everyone would have.
+    pub(super) fn mode(self, everyones: u32) -> u32 {
+        match self {
+            Self::Everyone => everyones,
+            Self::Oracle => everyones & !0o007,
+            Self::Through => everyones & !0o006,
+        }
+    }
+
+    /// The group that owns the entry.
+    pub(super) fn group(self) -> u64 {
+        match self {
+            Self::Everyone => 0,
+            Self::Oracle | Self::Through => ORACLE_GROUP,
+        }
+    }
 }
 
 /// What an entry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
-    /// A directory with this mode.
-    Directory(u32),
+    /// A directory.
+    Directory,
     /// A blob's bytes.
     File(ObjectId),
     /// The same, executable.
@@ -48,10 +81,33 @@ pub(super) struct Sealed {
     pub(super) left_out: Vec<(GitPath, &'static str)>,
 }
 
-/// Split modes give the directories of sealed tests to the oracle alone, `0750 root:oracle`. In shared mode, where one
-/// process is both, everybody reads them.
-fn directory_mode(_path: &GitPath) -> u32 {
-    0o755
+/// The sealed side is the oracle's alone, but for what lies in a folder called `fixtures` outside of the sealed tests:
+/// that is data for both sides. A `conftest.py` of the oracle's is closed wherever it is; its other names (pytest's and
+/// the interpreter's own files) say nothing that a product could use.
+fn readers(paths: &Paths, path: &GitPath) -> Readers {
+    if class_of(paths, path) != PathClass::Oracle {
+        return Readers::Everyone;
+    }
+    let path = path.as_bytes();
+    let manifest = paths.manifest.as_str();
+    let tests = manifest.rfind('/').map_or("", |at| &manifest[..=at]);
+    let in_tests = !tests.is_empty() && path.starts_with(tests.as_bytes());
+    let sealed = paths.sealed.iter().any(|prefix| {
+        let prefix = prefix.as_bytes();
+        path == prefix || (prefix.ends_with(b"/") && path.starts_with(prefix))
+    });
+    let name = path.rsplit(|b| *b == b'/').next();
+    let for_both = path.split(|b| *b == b'/').any(|part| part == b"fixtures");
+    if in_tests || name == Some(b"conftest.py") || (sealed && !for_both) {
+        Readers::Oracle
+    } else {
+        Readers::Everyone
+    }
+}
+
+/// The same for a directory: as a file in it would be.
+fn directory_readers(paths: &Paths, path: &GitPath) -> Readers {
+    readers(paths, &path.join(b"x"))
 }
 
 /// The tree that supplies the oracle, each src root an empty directory or a link to where its one file will be.
@@ -104,7 +160,7 @@ impl Walk<'_> {
                 Some(Place::Directory) => self.root(below, entry)?,
                 Some(Place::File) => {
                     let target = [b"/srcfiles/", below.as_bytes()].concat();
-                    self.push(below, Content::Link(target));
+                    self.push(below, Readers::Everyone, Content::Link(target));
                 }
                 Some(Place::Above(roots)) => self.above(&below, entry, roots, depth)?,
                 None => {
@@ -134,7 +190,7 @@ impl Walk<'_> {
                 },
             )?;
         }
-        self.push(path, Content::Directory(0o755));
+        self.push(path, Readers::Everyone, Content::Directory);
         Ok(())
     }
 
@@ -154,7 +210,11 @@ impl Walk<'_> {
                 )));
             }
         };
-        self.push(path.clone(), Content::Directory(directory_mode(path)));
+        let readers = match directory_readers(self.paths, path) {
+            Readers::Everyone => Readers::Everyone,
+            Readers::Oracle | Readers::Through => Readers::Through,
+        };
+        self.push(path.clone(), readers, Content::Directory);
         self.directory(tree.as_ref(), path, Some(roots), depth + 1)
     }
 
@@ -179,19 +239,20 @@ impl Walk<'_> {
         match entry.mode {
             Mode::Tree => {
                 let tree = tree_id(entry)?;
-                self.push(path.clone(), Content::Directory(directory_mode(&path)));
+                let readers = directory_readers(self.paths, &path);
+                self.push(path.clone(), readers, Content::Directory);
                 self.directory(Some(&tree), &path, None, depth + 1)
             }
             Mode::Gitlink => {
                 self.sealed
                     .left_out
                     .push((path.clone(), "a submodule's files are not here"));
-                self.push(path, Content::Directory(0o755));
+                self.push(path, Readers::Everyone, Content::Directory);
                 Ok(())
             }
             Mode::Symlink => {
                 match inside(self.objects, &path, entry)? {
-                    Some(target) => self.push(path, Content::Link(target)),
+                    Some(target) => self.push(path, Readers::Everyone, Content::Link(target)),
                     None => self
                         .sealed
                         .left_out
@@ -200,14 +261,19 @@ impl Walk<'_> {
                 Ok(())
             }
             Mode::File | Mode::Executable => {
-                self.push(path, file(entry));
+                let readers = readers(self.paths, &path);
+                self.push(path, readers, file(entry));
                 Ok(())
             }
         }
     }
 
-    fn push(&mut self, path: GitPath, content: Content) {
-        self.sealed.items.push(Item { path, content });
+    fn push(&mut self, path: GitPath, readers: Readers, content: Content) {
+        self.sealed.items.push(Item {
+            path,
+            readers,
+            content,
+        });
     }
 }
 
@@ -251,6 +317,7 @@ fn stays_inside(path: &[u8], target: &[u8]) -> bool {
 pub(super) fn src(
     objects: &dyn Objects,
     roots: &Roots,
+    paths: &Paths,
     scored: &[(GitPath, Entry)],
     base: &[(GitPath, Entry)],
     oracle: &[(GitPath, Entry)],
@@ -274,12 +341,20 @@ pub(super) fn src(
         }
     }
     for path in directories(roots, items.keys())? {
-        let mode = directory_mode(&GitPath::new(&path[..]));
-        items.insert(path, Content::Directory(mode));
+        items.insert(path, Content::Directory);
     }
-    let items = items.into_iter().map(|(path, content)| Item {
-        path: GitPath::new(path),
-        content,
+    let items = items.into_iter().map(|(path, content)| {
+        let path = GitPath::new(path);
+        let readers = match &content {
+            Content::Directory => directory_readers(paths, &path),
+            Content::File(_) | Content::Executable(_) => readers(paths, &path),
+            Content::Link(_) => Readers::Everyone,
+        };
+        Item {
+            path,
+            readers,
+            content,
+        }
     });
     Ok(items.collect())
 }
@@ -338,7 +413,7 @@ fn leaf(
                 "the symlink {path} leaves the tree and was admitted"
             ))),
         },
-        Mode::Gitlink if reviewed => Ok(Some(Content::Directory(0o755))),
+        Mode::Gitlink if reviewed => Ok(Some(Content::Directory)),
         Mode::Gitlink | Mode::Tree => Err(broken(format!("{path} is no file and was admitted"))),
     }
 }
@@ -347,8 +422,13 @@ fn leaf(
 pub(super) fn digest(head: &str, items: &[Item]) -> Digest {
     let mut text = head.as_bytes().to_vec();
     for item in items {
+        text.extend_from_slice(match item.readers {
+            Readers::Everyone => b"e",
+            Readers::Oracle => b"o",
+            Readers::Through => b"t",
+        });
         match &item.content {
-            Content::Directory(mode) => text.extend_from_slice(format!("d {mode:o} ").as_bytes()),
+            Content::Directory => text.extend_from_slice(b"d "),
             Content::File(id) => text.extend_from_slice(format!("f {id} ").as_bytes()),
             Content::Executable(id) => text.extend_from_slice(format!("x {id} ").as_bytes()),
             Content::Link(target) => {
@@ -366,6 +446,43 @@ pub(super) fn digest(head: &str, items: &[Item]) -> Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sealed_side_is_the_oracles() {
+        let paths = Paths {
+            sealed: [
+                "tests/sealed/",
+                "fixtures/sealed/",
+                "ci/",
+                "src/pkg/tests/",
+                "answers.json",
+            ]
+            .map(str::to_owned)
+            .into(),
+            ..tribunal_core::policy::Policy::default().paths
+        };
+        for (path, whose) in [
+            ("tests/sealed/test_a.py", Readers::Oracle),
+            ("tests/sealed/fixtures/a.json", Readers::Oracle),
+            ("tests/conftest.py", Readers::Oracle),
+            ("ci/tribunal.toml", Readers::Oracle),
+            ("src/pkg/tests/test_b.py", Readers::Oracle),
+            ("answers.json", Readers::Oracle),
+            ("fixtures/sealed/table.csv", Readers::Everyone),
+            ("tests/helpers.py", Readers::Everyone),
+            ("pytest.ini", Readers::Everyone),
+            ("src/pkg/mod.py", Readers::Everyone),
+            ("src/conftest.py", Readers::Everyone),
+        ] {
+            assert_eq!(readers(&paths, &GitPath::new(path)), whose, "{path}");
+        }
+        let folder = |path| directory_readers(&paths, &GitPath::new(path));
+        assert_eq!(folder("tests/sealed"), Readers::Oracle);
+        assert_eq!(folder("tests"), Readers::Everyone);
+        assert_eq!(folder("fixtures/sealed"), Readers::Everyone);
+        assert_eq!(Readers::Through.mode(0o755), 0o751);
+        assert_eq!(Readers::Oracle.mode(0o644), 0o640);
+    }
 
     #[test]
     fn links_are_judged_by_their_words() {

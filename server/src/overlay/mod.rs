@@ -22,7 +22,7 @@ use tribunal_core::policy::Policy;
 use tribunal_core::reason::{Aborted, AbortedCode};
 
 /// Goes into every digest: a change of what the tars look like makes new volumes and new evidence.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 
 /// What can go wrong here; always ours.
 #[derive(Debug, thiserror::Error)]
@@ -89,8 +89,22 @@ fn build_from(
     let epoch = policy.pins.source_date_epoch;
     let mtime = u64::try_from(epoch).unwrap_or(0);
     let sealed = items::sealed(&*objects, oracle, &roots, &policy.paths)?;
-    let src = items::src(&*objects, &roots, scored, base, &sealed.under_roots)?;
-    let base_src = items::src(&*objects, &roots, base, base, &sealed.under_roots)?;
+    let src = items::src(
+        &*objects,
+        &roots,
+        &policy.paths,
+        scored,
+        base,
+        &sealed.under_roots,
+    )?;
+    let base_src = items::src(
+        &*objects,
+        &roots,
+        &policy.paths,
+        base,
+        base,
+        &sealed.under_roots,
+    )?;
     let head = format!("tribunal sealed tree {LAYOUT} {epoch}\n");
     let tree_digest = items::digest(&head, &sealed.items);
     let head = format!("tribunal overlay {LAYOUT} {epoch}\n{tree_digest}\n");

@@ -1,9 +1,9 @@
 //! A list of items becomes a tar stream, one blob in memory at a time.
 //!
 //! GNU format, so that names of any bytes and any length stay what they are. Owner 0, one time for all: the same items
-//! give the same bytes.
+//! give the same bytes. What is the oracle's alone belongs to its group, and to nobody else.
 
-use super::items::{Content, Item};
+use super::items::{Content, Item, Readers};
 use crate::repository::Objects;
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
@@ -35,6 +35,24 @@ pub(super) struct Stream {
     mtime: u64,
     ready: Cursor<Vec<u8>>,
     end: End,
+}
+
+/// Mode and group of an entry; its owner is always root.
+#[derive(Clone, Copy)]
+struct Access {
+    mode: u32,
+    group: u64,
+}
+
+impl Access {
+    const NONE: Self = Self { mode: 0, group: 0 };
+
+    fn of(readers: Readers, everyones: u32) -> Self {
+        Self {
+            mode: readers.mode(everyones),
+            group: readers.group(),
+        }
+    }
 }
 
 /// Two empty blocks.
@@ -69,21 +87,27 @@ impl Stream {
         let blob = |id| self.objects.blob(id, FILE_BYTES).map_err(io::Error::other);
         let mut out = Vec::new();
         match &item.content {
-            Content::Directory(mode) => {
+            Content::Directory => {
                 let path = [path, b"/"].concat();
-                self.header(&mut out, &path, EntryType::Directory, *mode, &[], 0);
+                let access = Access::of(item.readers, 0o755);
+                self.header(&mut out, &path, EntryType::Directory, access, &[], 0);
             }
             Content::Link(target) => {
-                self.header(&mut out, path, EntryType::Symlink, 0o777, target, 0);
+                let access = Access::of(Readers::Everyone, 0o777);
+                self.header(&mut out, path, EntryType::Symlink, access, target, 0);
             }
-            Content::File(id) => self.file(&mut out, path, 0o644, &blob(id)?),
-            Content::Executable(id) => self.file(&mut out, path, 0o755, &blob(id)?),
+            Content::File(id) => {
+                self.file(&mut out, path, Access::of(item.readers, 0o644), &blob(id)?);
+            }
+            Content::Executable(id) => {
+                self.file(&mut out, path, Access::of(item.readers, 0o755), &blob(id)?);
+            }
         }
         Ok(out)
     }
 
-    fn file(&self, out: &mut Vec<u8>, path: &[u8], mode: u32, content: &[u8]) {
-        self.header(out, path, EntryType::Regular, mode, &[], content.len());
+    fn file(&self, out: &mut Vec<u8>, path: &[u8], access: Access, content: &[u8]) {
+        self.header(out, path, EntryType::Regular, access, &[], content.len());
         padded(out, content);
     }
 
@@ -92,7 +116,7 @@ impl Stream {
         out: &mut Vec<u8>,
         path: &[u8],
         kind: EntryType,
-        mode: u32,
+        access: Access,
         link: &[u8],
         size: usize,
     ) {
@@ -102,11 +126,11 @@ impl Stream {
         ] {
             if long.len() > SHORT_NAME {
                 let name = [long, b"\0"].concat();
-                self.block(out, LONG_NAME, kind, 0, &[], name.len());
+                self.block(out, LONG_NAME, kind, Access::NONE, &[], name.len());
                 padded(out, &name);
             }
         }
-        self.block(out, path, kind, mode, link, size);
+        self.block(out, path, kind, access, link, size);
     }
 
     fn block(
@@ -114,7 +138,7 @@ impl Stream {
         out: &mut Vec<u8>,
         path: &[u8],
         kind: EntryType,
-        mode: u32,
+        access: Access,
         link: &[u8],
         size: usize,
     ) {
@@ -123,9 +147,9 @@ impl Stream {
         fill(&mut old.name, path);
         fill(&mut old.linkname, link);
         header.set_entry_type(kind);
-        header.set_mode(mode);
+        header.set_mode(access.mode);
         header.set_uid(0);
-        header.set_gid(0);
+        header.set_gid(access.group);
         header.set_mtime(self.mtime);
         header.set_size(size as u64);
         header.set_cksum();

@@ -41,6 +41,16 @@ def attempt(open_room: Open) -> Callable[..., Attempt]:
     return run
 
 
+@pytest.fixture
+def split(open_room: Open) -> Callable[..., Attempt]:
+    """The same in two processes, the oracle's and the product's."""
+
+    def run(files: Mapping[str, str], policy: Mapping[str, Any] | None = None, **order: Any) -> Attempt:
+        return open_room(files, {"shared": [], **(policy or {})}).attempt(**order)
+
+    return run
+
+
 def pytest_sessionfinish() -> None:
     left = subprocess.run(
         ["docker", "ps", "-aq", "--filter", f"label={LABEL}"], capture_output=True, text=True, check=False

@@ -15,7 +15,8 @@ from typing import Any
 
 IMAGE = os.environ.get("TRIBUNAL_RUNNER_IMAGE", "tribunal/python:3.13")
 HARNESS = Path(__file__).resolve().parent.parent.parent / "harness"
-LABEL = f"tribunal-harness-tests-{os.getpid()}"  # of this run alone
+NAME = "tribunal-harness-tests"
+LABEL = f"{NAME}={uuid.uuid4().hex}"  # of this session: another one may run beside it
 CAPABILITIES = ("SETUID", "SETGID", "SETPCAP", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER")
 POLICY: dict[str, Any] = {
     "src_roots": ["src/"],
@@ -31,6 +32,7 @@ POLICY: dict[str, Any] = {
     "cpus": 1,
     "memory_bytes": 1 << 29,
 }
+ORACLE_GROUP = 990
 CLOCK = "2026-09-12T00:00:00Z"
 SEED = 20260912
 
@@ -93,7 +95,7 @@ class Room:
         options: Sequence[str] = (),
     ) -> None:
         self.policy = POLICY | dict(policy or {})
-        self.name = f"{LABEL}-{uuid.uuid4().hex[:12]}"
+        self.name = f"{NAME}-{uuid.uuid4().hex[:12]}"
         self._tree = tree
         command = [
             "docker",
@@ -203,7 +205,7 @@ class Room:
         self.send(
             {
                 "type": "attempt", "attempt": number, "start": number % 2, "clock": CLOCK, "seed": SEED,
-                "source_date_epoch": 1_700_000_000, "mode": "silenced", "isolation": "shared", "only": None,
+                "source_date_epoch": 1_700_000_000, "mode": "silenced", "isolation": "split" if self.policy.get("shared") == [] else "shared", "only": None,
                 "collect_only": False, **more,
             }
         )  # fmt: skip
@@ -247,11 +249,15 @@ def tar_of(tree: Path, roots: list[str]) -> bytes:
 
 
 def lay(tree: Path, files: Mapping[str, str]) -> Path:
-    """Files into a tree that has an empty place for src."""
+    """Files into a tree that has an empty place for src; the sealed tests are the oracle's alone."""
     for name, text in {"src/.keep": "", **files}.items():
         path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     for path in [tree, *tree.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
+    sealed = tree / "tests/sealed"
+    for path in [sealed, *sealed.rglob("*")]:
+        os.chown(path, 0, ORACLE_GROUP)
+        path.chmod(0o750 if path.is_dir() else 0o640)
     return tree

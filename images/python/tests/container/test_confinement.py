@@ -59,7 +59,7 @@ os.nice(-1)
     assert status["Seccomp"] == "2"
     assert read(ran, "test_limits") == [[0, 0], [1024, 4096]]
     assert read(ran, "test_oom") == 1000
-    assert read(ran, "test_user") == [[70000] * 3, [70000] * 3, [], "attempt-70000", "/home/attempt", True]
+    assert read(ran, "test_user") == [[70000] * 3, [70000] * 3, [990], "attempt-70000", "/home/attempt", True]
     assert ran.outcome("tests/sealed/test_a.py::test_cannot") == "passed", ran.failures()
 
 
@@ -165,9 +165,9 @@ def soil(places):
         listing = read(ran, "test_clean")
         assert listing[:3] == [["pytest"], [], []] or listing[:3] == [[], [], []]
         assert listing[3][0] == listing[4][0] == "0o41777"
-        assert listing[5][:2] == ["0o40700", 70_000 + number]
+        assert listing[5][:2] == ["0o40700", 70_000 + 2 * number]
     assert read(first, "test_clean")[4:] == [
-        [*row[:1], row[1] - (row[1] > 0), row[2]] for row in read(second, "test_clean")[4:]
+        [*row[:1], row[1] - 2 * (row[1] > 0), row[2]] for row in read(second, "test_clean")[4:]
     ]
 
 
