@@ -75,6 +75,12 @@ class Reaper:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def wait(self, pid: int) -> None:
+        """Until a child that was killed has ended: its first thread is a zombie before its last one is gone."""
+        if not self.ended(pid):
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
     def end_users(self, uids: Collection[int]) -> None:
         """Kills every process of these uids until none is left.
 

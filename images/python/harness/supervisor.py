@@ -223,6 +223,8 @@ class Supervisor:
             self._reaper.end_everything(uids)
             for start in self._starts:
                 start.renew()
+        for pid in forks:
+            self._reaper.wait(pid)
 
     def _clean(self, uid: int) -> None:
         for place in self._layout.scratch:

@@ -5,6 +5,7 @@
 use super::evidence::{Evidence, Ground, LaneEvidence};
 use super::{Rooms, off};
 use crate::clock;
+use crate::sandbox::parts::isolation;
 use crate::sign::sign;
 use crate::store::{self, Audience, Completion, EventKind, StoredFile, Words};
 use tokio::sync::mpsc;
@@ -13,10 +14,10 @@ use tribunal_core::id::{Digest, RepoPath, ScoreId};
 use tribunal_core::judge::{Judged, VerdictKind};
 use tribunal_core::junit;
 use tribunal_core::plan::ScoredPatch;
-use tribunal_core::policy::FeedbackLevel;
+use tribunal_core::policy::{FeedbackLevel, Policy};
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::report::{self, Material, Report, Timings};
-use tribunal_core::statement::{self, Isolation, Reports, Scored, Statements};
+use tribunal_core::statement::{self, Reports, Scored, Statements};
 
 /// What ran, where something did.
 pub(super) struct Ran<'a> {
@@ -48,7 +49,7 @@ pub(super) async fn publish(
         id.clone(),
         rooms.scorer.clone(),
         patch,
-        ran.as_ref().map(stated),
+        ran.as_ref().map(|ran| stated(ran, patch.policy())),
     );
     let nothing = LaneEvidence::default();
     let (property, lease_side) = match &ran {
@@ -109,7 +110,7 @@ pub(super) async fn publish(
     Ok(())
 }
 
-fn stated(ran: &Ran<'_>) -> statement::Ran {
+fn stated(ran: &Ran<'_>, policy: &Policy) -> statement::Ran {
     let image = &ran.ground.image;
     statement::Ran {
         overlay: ran.overlay.clone(),
@@ -123,7 +124,7 @@ fn stated(ran: &Ran<'_>) -> statement::Ran {
         isolation: ran
             .files
             .iter()
-            .map(|file| (file.clone(), Isolation::Shared))
+            .map(|file| (file.clone(), isolation(policy, file)))
             .collect(),
     }
 }

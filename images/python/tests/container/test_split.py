@@ -17,6 +17,7 @@ def write(path, text):
     return os.stat(path).st_uid
 def delete(path): os.unlink(path)
 def exists(path): return os.path.exists(path)
+def env(): return dict(os.environ)
 def uid(): return os.getuid()
 def refused(code):
     try: eval(code, globals())
@@ -178,11 +179,7 @@ def test_the_product_sees_the_environment_of_the_tests(split):
     ran = run(
         split,
         """
-        def test_env():
-            assert lib.read("/proc/self/cwd/src/lib.py")
-            for name in ("HOME", "TMPDIR", "TZ", "TRIBUNAL_SEED", "SOURCE_DATE_EPOCH", "PYTHONHASHSEED"):
-                assert lib.refused(f"exec('if os.environ[{name!r}] != {os.environ[name]!r}: raise OSError()')") == "done", name
-            assert lib.refused("exec('if [n for n in os.environ if n.startswith(\\"PYTEST\\")]: raise OSError()')") == "done"
+        def test_env(): assert lib.env() == dict(os.environ)
         def test_descriptors(): print(json.dumps(lib.descriptors()))
         def test_said(): lib.say("heard")
         """,

@@ -70,8 +70,12 @@ pub(super) fn sizes(limits: &Limits, src: &SrcFacts) -> Result<(), Refused> {
     Ok(())
 }
 
-/// A runner package under src would be imported by the judge itself, base's own or not.
+/// Where a file runs in one process with the product, a runner package under src would be imported by the judge itself,
+/// base's own or not. In two processes each has its own copy.
 pub(super) fn runner_clash(policy: &Policy, src: &SrcFacts) -> Result<(), Refused> {
+    if policy.runner.shared.is_empty() {
+        return Ok(());
+    }
     match modules::runner_clash(&policy.runner.pythonpath, &src.entries) {
         None => Ok(()),
         Some((module, path)) => Err(Refused::new(

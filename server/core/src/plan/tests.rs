@@ -318,6 +318,7 @@ fn sizes_are_refused_and_runner_packages_too() {
         )
         .is_ok()
     );
+    const SHARED: &str = "[runner]\nshared = [\"tests/sealed/test_a.py\"]";
     for clash in [
         "src/pytest.py",
         "src/_pytest/__init__.py",
@@ -325,14 +326,14 @@ fn sizes_are_refused_and_runner_packages_too() {
         "src/hypothesis@x",
     ] {
         assert_eq!(
-            refused("", &[clash]).code,
+            refused(SHARED, &[clash]).code,
             RefusedCode::RunnerPackageClash,
             "{clash}"
         );
     }
     // Base's own package clashes as well: it would be in the judge's process all the same.
     let seen = planned(
-        "",
+        SHARED,
         &["src/packaging/__init__.py"],
         &["src/packaging/__init__.py"],
     )
@@ -342,7 +343,23 @@ fn sizes_are_refused_and_runner_packages_too() {
             .starts_with("src/packaging/__init__.py would be imported as packaging"),
         "{seen}"
     );
-    assert!(planned("", &[], &["src/pkg/pytest.py", "src/packaging/data.json"]).is_ok());
+    assert!(
+        planned(
+            SHARED,
+            &[],
+            &["src/pkg/pytest.py", "src/packaging/data.json"]
+        )
+        .is_ok()
+    );
+    // Where no file runs shared, each process imports its own.
+    assert!(
+        planned(
+            "",
+            &["src/packaging/__init__.py"],
+            &["src/packaging/__init__.py"]
+        )
+        .is_ok()
+    );
 }
 
 /// Row, the tree that supplies the oracle, and `code path` of each finding.
