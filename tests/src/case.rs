@@ -80,6 +80,31 @@ impl Case {
         &self.about["expect"]
     }
 
+    /// The honest repair of everything that is wrong, over this exploit's base; only where that base is its own. It lives
+    /// as long as `place` does.
+    #[must_use]
+    pub fn repaired(&self, place: &Path) -> Option<Self> {
+        let own = self.folder.join("base");
+        let corpus = self.folder.parent()?;
+        if !own.is_dir() {
+            return None;
+        }
+        let folder = place.join("exploits").join(self.id());
+        std::fs::create_dir_all(&folder).unwrap();
+        for (from, to) in [
+            (corpus.join("_base"), place.join("exploits/_base")),
+            (own, folder.join("base")),
+            (corpus.join("_fixed"), folder.join("head")),
+        ] {
+            let copied = Command::new("cp").arg("-a").arg(from).arg(to).status();
+            assert!(copied.unwrap().success());
+        }
+        let about = serde_json::json!({ "class": "control", "expect": {
+            "merge": true, "src_score": "PASS", "oracle_integrity": "PASS", "flake_lease": "PASS"
+        }});
+        Some(Self { folder, about })
+    }
+
     /// Build its repository.
     #[must_use]
     pub fn materialize(&self) -> Materialized {

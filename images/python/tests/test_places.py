@@ -155,7 +155,7 @@ def test_accounts_and_import_path(layout):
     read = {name: open(f"{layout.etc}/{name}").read().splitlines() for name in os.listdir(layout.etc)}
     assert read["passwd"][0].startswith("root:x:0:0:")
     assert read["passwd"][2] == f"attempt-70001:x:70001:70001::{layout.home}:/bin/sh"
-    assert read["group"] == ["root:x:0:", "attempt-70000:x:70000:", "attempt-70001:x:70001:"]
+    assert read["group"] == ["root:x:0:", "oracle:x:990:", "attempt-70000:x:70000:", "attempt-70001:x:70001:"]
     assert read["project.pth"] == [layout.tree, f"{layout.tree}/src", f"{layout.tree}/a/b", "/opt/tribunal/deps"]
 
 
