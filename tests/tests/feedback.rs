@@ -1,5 +1,7 @@
 //! What an agent's token sees of failures goes as far as the policy's level allows, whatever the product prints or raises.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use serde_json::Value;
 use tribunal_tests::client::report;
 use tribunal_tests::{Repo, Server, Stage};

@@ -1,6 +1,12 @@
 //! Held-out pins against real containers: what is right only under the announced pins fails, nothing of it leaks, grinding
 //! gets dearer, and an operator can see it fail.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
+
 use serde_json::Value;
 use tribunal_tests::client::{report, words};
 use tribunal_tests::server::Role;
@@ -131,15 +137,15 @@ fn pins_that_were_learned_by_heart_do_not_pass() {
     }
 }
 
-fn operators(stage: &Stage<'_>, report: &Value) -> Value {
+fn operators_client(stage: &Stage<'_>) -> Client {
     let token = stage.server.token(Role::Operator, None);
-    let client = Client::with_token(
-        stage.server,
-        &stage.registered,
-        &token,
-        stage.workspace.path(),
-    );
-    let ran = client.run(&["--json", "explain", report["score"].as_str().unwrap()]);
+    let folder = stage.workspace.path();
+    Client::with_token(stage.server, &stage.registered, &token, folder)
+}
+
+fn operators(stage: &Stage<'_>, report: &Value) -> Value {
+    let ran =
+        operators_client(stage).run(&["--json", "explain", report["score"].as_str().unwrap()]);
     ran.expect_code(0);
     serde_json::from_str(&ran.stdout).unwrap()
 }
@@ -167,6 +173,8 @@ fn nothing_of_a_held_out_attempt_leaks_and_the_operator_sees_all() {
         "{case:#}"
     );
     assert_eq!(case["held_out"].as_array().unwrap().len(), 2);
+    let told = operators_client(&stage).run(&["explain", report["score"].as_str().unwrap()]);
+    assert!(told.stdout.contains("held-out draw 1, call:") && told.stdout.contains("ECHO"));
 
     for client in [stage.agent(), stage.ci(), stage.maintainer()] {
         let seen = stage.everything(&client, "echo", &ran);

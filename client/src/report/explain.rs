@@ -73,7 +73,17 @@ fn case_lines(case: &CasePart) -> Vec<String> {
         lines.push(format!("    on base it {word}"));
     }
     if let Some(failure) = &case.failure {
-        lines.extend(failure_lines(failure));
+        let attempt = format!("attempt {}", failure.attempt);
+        lines.extend(failure_lines(failure, &attempt));
+    }
+    // Both stand in an operator's report alone.
+    if !case.held_out.is_empty() {
+        let drawn = shown(&case.held_out.join(", "), 400);
+        lines.push(format!("    held-out: {drawn}"));
+    }
+    if let Some(failure) = &case.held_out_failure {
+        let draw = format!("held-out draw {}", failure.attempt);
+        lines.extend(failure_lines(failure, &draw));
     }
     if let Some(owed) = case.owed {
         let artifact = match owed {
@@ -86,13 +96,13 @@ fn case_lines(case: &CasePart) -> Vec<String> {
     lines
 }
 
-fn failure_lines(failure: &FailurePart) -> Vec<String> {
+fn failure_lines(failure: &FailurePart, attempt: &str) -> Vec<String> {
     let when = match failure.when {
         tribunal_core::outcome::When::Setup => "set-up",
         tribunal_core::outcome::When::Call => "call",
         tribunal_core::outcome::When::Teardown => "tear-down",
     };
-    let mut lines = vec![format!("    attempt {}, {when}:", failure.attempt)];
+    let mut lines = vec![format!("    {attempt}, {when}:")];
     // A traceback ends with what was said; where a report has none, there is a place at most.
     let said = if super::frames(&failure.traceback).is_empty() {
         format!("{}: {}", failure.kind, failure.message)
@@ -148,6 +158,20 @@ fn ground(report: &Report) -> Vec<String> {
         evidence.stored,
         evidence.upper_bound * 100.0
     )];
+    let held_out = &report.held_out;
+    if held_out.planned > 0 {
+        lines.push(format!(
+            "{} of {} held-out draws seen",
+            held_out.seen, held_out.planned
+        ));
+    }
+    for failures in held_out.failures.iter().filter(|f| !f.case.is_empty()) {
+        lines.push(format!(
+            "  held-out pins: {} failed by {} overlays of this base",
+            shown(&failures.case, 300),
+            failures.overlays
+        ));
+    }
     let isolation = &report.isolation;
     if isolation.shared + isolation.split > 0 {
         lines.push(format!(
