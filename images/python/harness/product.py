@@ -11,6 +11,7 @@ from typing import NoReturn
 from . import boot, environ, mutate, seeds, source_only
 from .confine import confine
 from .layout import Layout
+from .null import SWITCH
 from .orders import Policy
 from .source import Sides
 from .split.serve import serve
@@ -31,4 +32,9 @@ def run(descriptors: list[int], layout: Layout, policy: Policy) -> NoReturn:
     os.write(booted, b"b")
     os.close(booted)
     source_only.plant(mutate.of_product(told.product, told.seed, layout, policy), Sides(layout, policy))
-    serve(links)
+
+    def case() -> None:
+        SWITCH.arm()
+        seeds.apply(told.seed)  # as the oracle's process does before each case
+
+    serve(links, case)

@@ -6,6 +6,7 @@ import _thread
 import importlib
 import os
 import select
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..null import SWITCH
@@ -22,8 +23,9 @@ class Product(Peer):
     oracle = False
     first = 1
 
-    def __init__(self, links: list[int]) -> None:
+    def __init__(self, links: list[int], case: Callable[[], None]) -> None:
         super().__init__(links, 0)
+        self._case = case
         self._ops = Ops(self)
         self._gathered = Gathered()
         self._gathered.install()
@@ -110,7 +112,7 @@ class Product(Peer):
             else:
                 logging.getLogger(name).setLevel(level)
         if reset:
-            SWITCH.arm()  # the first case begins, or a further one: from now on a null product raises
+            self._case()
             for link in self._links:
                 link.space.clear()
 
@@ -140,6 +142,7 @@ class Product(Peer):
                 _thread.start_new_thread(self.serve_on, (by_fd.pop(fd),))
 
 
-def serve(links: list[int]) -> NoReturn:
-    """Serve until the oracle is gone; import path, environment and confinement are the caller's."""
-    Product(links).run()
+def serve(links: list[int], case: Callable[[], None] = SWITCH.arm) -> NoReturn:
+    """Serve until the oracle is gone; import path, environment and confinement are the caller's. `case` is called when
+    a case asks for the first time: from then on, at the latest, a null product raises."""
+    Product(links, case).run()

@@ -17,6 +17,7 @@ def write(path, text):
     return os.stat(path).st_uid
 def delete(path): os.unlink(path)
 def exists(path): return os.path.exists(path)
+def draw(): return __import__("random").random()
 def env(): return dict(os.environ)
 def uid(): return os.getuid()
 def refused(code):
@@ -274,6 +275,27 @@ def test_a_product_that_cannot_be_imported(split):
     assert (ran.end["end"], ran.end["exit_code"]) == ("exited", 4)
     ran = split({SEALED: "def test_it():\n    import lib\n    lib.f()\n", "src/lib.py": "1/0\n"})
     assert (ran.end["end"], ran.outcome(f"{SEALED}::test_it")) == ("finished", "failed")
+
+
+def test_every_case_draws_from_the_pinned_seed_in_both(split):
+    body = """
+    import random
+    def drawn(): return random.random(), lib.draw()
+    def test_one(): print(json.dumps(drawn()))
+    def test_two(): print(json.dumps(drawn()))
+    """
+    ran = run(split, body)
+    passed(ran)
+    one = printed(ran, "test_one")
+    assert one == printed(ran, "test_two")
+    assert one[0] == one[1]
+
+
+def test_a_null_product_raises_from_the_first_case_on(open_room):
+    files = {SEALED: "import lib\nassert lib.f() == 1\ndef test_it(): lib.f()\n", "src/lib.py": "def f(): return 1\n"}
+    ran = open_room(files, {"shared": []}).attempt(product="null")
+    assert ran.outcomes() == {f"{SEALED}::test_it": "failed"}
+    assert ran.phase(f"{SEALED}::test_it", "call")["exception"]["type"] == "NullProduct"
 
 
 def test_files_run_as_the_list_says(open_room):
