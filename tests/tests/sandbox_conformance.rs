@@ -44,6 +44,8 @@ conformance! {
     modules_that_do_not_load,
     order_that_does_not_hold,
     out_of_memory,
+    parts_become_one,
+    parts_end_as_the_first,
     outcomes,
     output_flood,
     room_killed,

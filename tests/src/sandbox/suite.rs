@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::Digest;
-use tribunal_core::outcome::End;
+use tribunal_core::outcome::{AttemptFacts, End, Lane};
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_server::sandbox::{
     AttemptMode, Extent, RunEvent, RunFacts, RunOrder, SandboxError, TreeToSeal,
@@ -220,6 +220,50 @@ pub async fn collect_only(subject: Shared) {
     assert_eq!(attempt.collected.len(), 14);
     assert!(attempt.cases.is_empty());
     assert_eq!(attempt.silences.len(), 1);
+}
+
+/// Split files and shared ones, mixed in the manifest: one attempt, its cases in manifest order.
+pub async fn parts_become_one(subject: Shared) {
+    let names = ["test_outcomes.py", "test_silent.py", "test_src.py"];
+    let order = Order::of(&subject, &names).times(2);
+    let whole = facts(&subject, &order).await;
+    for shared in [
+        &[
+            "tests/sealed/test_outcomes.py",
+            "tests/sealed/test_silent.py",
+        ][..],
+        &["tests/sealed/test_src.py"],
+    ] {
+        let mut order = order.clone();
+        order.policy.runner.shared = shared.iter().map(|path| path.parse().unwrap()).collect();
+        let parts = facts(&subject, &order).await;
+        assert_eq!(parts.attempts.len(), 2);
+        for (parts, whole) in parts.attempts.iter().zip(&whole.attempts) {
+            assert_eq!(parts.end.end, End::Finished);
+            assert_eq!(told(parts), told(whole));
+            assert_eq!(parts.collected, whole.collected);
+            assert_eq!(parts.silences, whole.silences);
+        }
+    }
+}
+
+/// The first end that is no finish is the attempt's, and what follows is not run; base alone is collected whole.
+pub async fn parts_end_as_the_first(subject: Shared) {
+    let mut order = Order::of(&subject, &["test_exits.py", "test_src.py"]);
+    order.policy.runner.shared = vec!["tests/sealed/test_src.py".parse().unwrap()];
+    let alone = facts(&subject, &order).await;
+    let attempt = &alone.attempts[0];
+    assert_eq!(attempt.end.end, End::Exited);
+    let of_shared = |attempt: &AttemptFacts| {
+        let files = attempt.collected.iter().map(|case| case.file.as_str());
+        files.filter(|file| file.ends_with("test_src.py")).count()
+    };
+    assert_eq!(of_shared(attempt), 0);
+    let mut of_base = order.sealed().await.unwrap();
+    of_base.lane = Lane::BaseCollection;
+    let base = run(&subject, of_base).await.unwrap();
+    assert_eq!(base.attempts[0].end.end, End::Exited);
+    assert_eq!(of_shared(&base.attempts[0]), 1);
 }
 
 /// Only the named cases; marks off, run-time skips red.

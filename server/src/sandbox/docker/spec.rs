@@ -37,10 +37,11 @@ const MIB: u64 = 1 << 20;
 const SHM: u64 = 64 * MIB;
 const HOME: u64 = 64 * MIB;
 const RUN: u64 = 8 * MIB;
-/// What the harness itself needs, beside each interpreter start and the src tar, which it keeps.
+/// What the harness itself needs, beside each interpreter start (an oracle's and a product's) and the src tar, which it
+/// keeps.
 const HARNESS: u64 = 64 * MIB;
-const PER_START: u64 = 48 * MIB;
-/// Processes and threads of the harness, beside one per interpreter start.
+const PER_START: u64 = 96 * MIB;
+/// Processes and threads of the harness, beside two per interpreter start.
 const HARNESS_PIDS: i64 = 16;
 const PAGE: u64 = 4096;
 
@@ -92,7 +93,7 @@ impl RoomSpec<'_> {
             memory: Some(memory),
             // Equal: no swap.
             memory_swap: Some(memory),
-            pids_limit: Some(i64::from(limits.pids) + HARNESS_PIDS + starts),
+            pids_limit: Some(i64::from(limits.pids) + HARNESS_PIDS + 2 * starts),
             nano_cpus: Some(i64::from(limits.cpus.clamp(1, self.cores)) * 1_000_000_000),
             oom_score_adj: Some(match self.shield {
                 Shield::Lowered => -500,
