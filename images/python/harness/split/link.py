@@ -32,6 +32,7 @@ class Link:
         self._send, self._receive = self._socket.sendall, self._socket.recv
         self.space = Space(first)
         self.broken = False
+        self.busy = False  # a frame is being made or waited for: nobody may speak in between, no finalizer either
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -57,6 +58,7 @@ class Link:
             data = b"".join(parts)
         if len(data) != length:
             raise LinkBroken("more than one frame")
+        self.busy = False
         return data[4:]
 
     def _some(self, most: int = _CHUNK) -> bytes:

@@ -623,6 +623,10 @@ class _EnumMethod:
 
 def value(peer: Peer, number: int, group: int, plain: Any) -> Any:
     """A value of one of the other end's classes."""
+    held = peer.values.get(number)
+    if held is not None:
+        _get(held, "__dict__")["_t_grip"].count += 1
+        return held
     cls = peer.class_of(group)
     if isinstance(cls, enum.EnumMeta):
         return _member(peer, number, cls, plain)
@@ -635,7 +639,15 @@ def value(peer: Peer, number: int, group: int, plain: Any) -> Any:
     except Exception as error:
         raise CodecError("a value that does not fit its class") from error
     _get(made, "__dict__")["_t_grip"] = Grip(peer, number)
+    if type(plain) in _ATOMS or (type(plain) is tuple and all(type(item) in _ATOMS for item in plain)):
+        peer.values[number] = made  # the same object is the same object, for as long as it is among the newest
+        if len(peer.values) > _NEWEST:
+            del peer.values[next(iter(peer.values))]
     return made
+
+
+_ATOMS = frozenset((str, bytes, int, float, bool, complex, type(None)))
+_NEWEST = 4096
 
 
 def _valued(cls: Any, base: Any, plain: Any) -> Any:
@@ -912,6 +924,11 @@ class _Base:
 
 class Proxy(_Base):
     """An object without a value of its own here."""
+
+    def __new__(cls, /, *args: Any, **kwargs: Any) -> Any:
+        """Asked for by name; what `make` makes comes into being otherwise."""
+        kind = next(part for part in cls.__mro__ if isinstance(part, MirrorMeta) and "_t_local" not in part.__dict__)
+        return cls._t_peer.request(asks.METHOD, (kind, "__new__", (cls, *args), tuple(kwargs.items())))
 
     @property
     def __class__(self) -> Any:

@@ -48,7 +48,9 @@ class Peer:
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.classes: dict[int, Any] = {}
         self.loops = Loops(self)
+        self.values: dict[int, Any] = {}  # the newest values of classes of the other end's
         self.let_go: deque[tuple[int, int]] = deque()
+        self._unclosed: deque[Any] = deque()  # generators that were dropped while a frame was under way
         self.foreign: weakref.WeakKeyDictionary[Any, mirror.Grip] = weakref.WeakKeyDictionary()
 
     # -- requests -------------------------------------------------------------------------------------------------
@@ -58,6 +60,15 @@ class Peer:
         link = self._by_thread.get(self._ident())
         if link is None:
             link = self.attach()
+        if link.busy:
+            raise RuntimeError("the other process is called from a finalizer")
+        while self._unclosed:
+            ref, grip = self._unclosed.popleft()
+            self._ask(link, STEP, (ref, "close", None), False)
+            del grip
+        return self._ask(link, op, value, apart)
+
+    def _ask(self, link: Link, op: int, value: Any, apart: bool) -> Any:
         try:
             self._send(link, REQUEST, op, value, apart)
         except LinkGone:
@@ -98,6 +109,7 @@ class Peer:
             self.gone()
 
     def _send(self, link: Link, kind: int, op: int, value: Any, apart: bool) -> None:
+        link.busy = True
         space = link.space
         known = len(space.objects)
         enc = Encoder(self, space)
@@ -130,6 +142,7 @@ class Peer:
             body = enc.finish()
         except BaseException:
             self._undo(space)
+            link.busy = False
             raise
         space.told()
         for number in changed:
@@ -380,7 +393,11 @@ class Peer:
             try:
                 sent = yield value
             except GeneratorExit:
-                self.request(STEP, (ref, "close", None))
+                link = self._by_thread.get(self._ident())
+                if link is None or link.busy:
+                    self._unclosed.append((ref, grip))
+                else:
+                    self.request(STEP, (ref, "close", None))
                 raise
             except BaseException as error:  # noqa: BLE001  the generator's to handle
                 more, value = self.request(STEP, (ref, "throw", error))

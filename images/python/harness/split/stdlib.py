@@ -195,7 +195,8 @@ def _found(module: str, name: str) -> Any:
     if name == "":
         return held
     for part in name.split("."):
-        held = getattr(held, part, None)
+        # A module's own `__getattr__` may warn of what it gives.
+        held = vars(held).get(part) if type(held) is types.ModuleType else getattr(held, part, None)
     return held
 
 
