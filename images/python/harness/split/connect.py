@@ -231,6 +231,8 @@ class Connection(Peer):
         if not any("__len__" in vars(part) for part in type(value).__mro__):
             return super().iterate(value)
         items, rest = self.request(asks.ITER, value)
+        if rest is value:
+            return value
         if rest is None:
             self.looked(value, items)
             return iter(items)

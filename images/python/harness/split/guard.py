@@ -20,7 +20,7 @@ from . import asks, facts
 from .codec import CodecError
 from .mirror import SPECIALS, MirrorMeta
 from .namespace import Given, Namespace, vars_of
-from .ops import Ops, special
+from .ops import FRESH, Ops, special
 from .stdlib import named_as
 
 if TYPE_CHECKING:
@@ -344,7 +344,8 @@ class Guard:
     def _iter(self, value: Any) -> Any:
         if _of_judge(type(self._checked(self._ours(value)))):
             self._refuse(f"what is in a {type(value).__name__}", TypeError)
-        return Ops._iter(self, value)  # type: ignore[arg-type]
+        iterator = iter(value)
+        return Ops._chunk(iterator) if type(iterator) in FRESH else ((), iterator)
 
     def _chunk(self, value: Any) -> Any:
         return Ops._chunk(self._ours(value))

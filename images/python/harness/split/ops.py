@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .peer import Peer
 
 CHUNK = 256
-_FRESH = tuple(
+FRESH = tuple(
     type(iter(sample)) for sample in ([], (), {}, {}.values(), {}.items(), set(), "", b"", bytearray(), range(0))
 ) + (type(reversed([])), type(iter(range(1 << 70))), type(reversed({})))  # fmt: skip
 
@@ -107,7 +107,7 @@ class Ops:
 
     def _iter(self, value: Any) -> Any:
         iterator = iter(value)
-        return self._chunk(iterator) if type(iterator) in _FRESH else ((), iterator)
+        return self._chunk(iterator) if type(iterator) in FRESH else ((), iterator)
 
     @staticmethod
     def _chunk(iterator: Any) -> Any:

@@ -69,7 +69,7 @@ class Look:
     """An iterator over an object of the product's that tells what it showed once it has shown all of it."""
 
     def __init__(self, connection: Any, value: Any, items: Any) -> None:
-        self._connection, self._value, self._rest = connection, value, iter(items)
+        self._connection, self._value, self._rest = connection, value, items
         self._shown: list[Any] = []
 
     def __iter__(self) -> Look:
