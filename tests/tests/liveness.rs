@@ -12,7 +12,7 @@ use tribunal_tests::{Client, Registered, Repo, Role, Server};
 /// A repository, the server that knows it, and a workspace that is one commit ahead.
 struct Stage<'a> {
     server: &'a Server,
-    _origin: Repo,
+    origin: Repo,
     registered: Registered,
     workspace: Repo,
     out: TempDir,
@@ -27,7 +27,7 @@ impl<'a> Stage<'a> {
         workspace.commit("a word");
         Self {
             server,
-            _origin: origin,
+            origin,
             registered,
             workspace,
             out: tempfile::tempdir().unwrap(),
@@ -203,5 +203,84 @@ fn a_server_that_is_down_is_not_needed_for_a_look() {
     assert!(
         quick.contains("the oracle is alive: it notices when src does nothing"),
         "{quick}"
+    );
+}
+
+/// Looks at what only one process has: the source text of a function.
+const INSIDE: &str = "import inspect\nimport calc\n\n\ndef test_total():\n    assert calc.total([1, 2]) == 3\n\n\ndef test_it_is_the_sum():\n    assert 'sum(' in inspect.getsource(calc.total)\n";
+
+#[test]
+fn a_file_that_needs_the_product_beside_it_is_named_until_the_policy_lists_it() {
+    let base = repo(INSIDE);
+    base.write("tests/sealed/test_more.py", HEALTHY);
+    base.write(
+        "tests/sealed/MANIFEST.txt",
+        "tests/sealed/test_core.py\ntests/sealed/test_more.py\n",
+    );
+    base.write(
+        "ci/tribunal.toml",
+        "version = 1\n\n[runner] # how\nshared = [\n  \"tests/sealed/test_more.py\", # out of habit\n]\n",
+    );
+    base.commit("two files");
+    let stage = Stage::of(Server::shared(), &base);
+    let report = stage.score();
+    assert_eq!(words(&stage.out()), ["FAIL", "PASS", "PASS"], "{report:#}");
+    let reasons = &report["verdicts"][0]["reasons"];
+    assert_eq!(codes(reasons), ["needs-shared"]);
+    assert_eq!(reasons[0]["subject"], "tests/sealed/test_core.py");
+    assert!(
+        reasons[0]["detail"]
+            .as_str()
+            .unwrap()
+            .contains("tribunal modes --write")
+    );
+
+    let told = stage.sync();
+    assert_eq!(
+        told["oracle"]["need_shared"]["tests/sealed/test_core.py"],
+        serde_json::json!(["tests/sealed/test_core.py::test_it_is_the_sum"]),
+        "{told:#}"
+    );
+    assert_eq!(told["oracle"]["red_on_base"], Value::Array(vec![]));
+
+    let (server, registered) = (stage.server, &stage.registered);
+    let folder = stage.workspace.path();
+    Client::agent(server, registered, folder)
+        .run(&["modes"])
+        .expect_code(77);
+    let seen = Client::ci(server, registered, folder).run(&["modes"]);
+    seen.expect_code(1);
+    for line in [
+        "needs-shared  tests/sealed/test_core.py",
+        "    tests/sealed/test_core.py::test_it_is_the_sum",
+        "shared, without need  tests/sealed/test_more.py",
+    ] {
+        assert!(
+            seen.stdout.lines().any(|l| l == line),
+            "{line}: {}",
+            seen.stdout
+        );
+    }
+
+    let maintainer = Client::maintainer(server, registered, folder);
+    maintainer.run(&["modes", "--write"]).expect_code(0);
+    let policy = std::fs::read_to_string(folder.join("ci/tribunal.toml")).unwrap();
+    assert_eq!(
+        policy,
+        "version = 1\n\n[runner] # how\nshared = [\n  \"tests/sealed/test_core.py\",\n]\n"
+    );
+    stage.workspace.commit("what needs it is listed");
+    let origin = stage.origin.path().to_str().unwrap();
+    stage
+        .workspace
+        .git(&["push", "-q", origin, "HEAD:refs/heads/main"]);
+    maintainer.run(&["modes"]).expect_code(0);
+    stage.workspace.write("README.md", "still more\n");
+    stage.workspace.commit("a word more");
+    let report = stage.score();
+    assert_eq!(words(&stage.out()), ["PASS", "PASS", "PASS"], "{report:#}");
+    assert_eq!(
+        report["isolation"],
+        serde_json::json!({ "shared": 1, "split": 1 })
     );
 }
