@@ -207,7 +207,7 @@ pub async fn score(
                 progress: &progress,
                 cancel: &cancel,
             };
-            let _busy = rooms.vigil.busy();
+            let _busy = rooms.vigil.busy(plan.patch().policy().limits.cpus);
             let ground = run.ground().await?;
             timings.prepare_ms = millis(begun.elapsed());
             let evidence = run.gather(&ground, admitted.freshness, gate).await?;

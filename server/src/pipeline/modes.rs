@@ -53,7 +53,7 @@ pub async fn modes(
     commit: Option<&CommitId>,
     cancel: CancellationToken,
 ) -> Result<SealedModes, NoVerdict> {
-    let _busy = rooms.vigil.busy();
+    let _busy = rooms.vigil.busy(1);
     let prepared = Prepared::of(rooms, caller, repository, commit).await?;
     let run = prepared.run(rooms, &cancel);
     let ground = run.ground().await?;

@@ -188,6 +188,11 @@ impl Planting {
         Some(on_base(template, Lane::Liveness, attempts))
     }
 
+    /// How many cores one attempt uses.
+    pub(super) fn cores(&self) -> u32 {
+        self.order.policy.limits.cpus
+    }
+
     /// Keep what became of them, for every score of this base.
     ///
     /// # Errors

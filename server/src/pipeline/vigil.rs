@@ -1,9 +1,9 @@
 //! Looks at oracles while no score needs the cores: planted changes of bases that were scored, and bases that an operator
 //! asks about.
 //!
-//! One task, started by the server and ended with it. It begins nothing while a score or a list runs, and what it has
-//! begun is cancelled when one starts: what was seen is kept, and the rest is done later. So it never holds up a verdict,
-//! and never takes a core that a score could have. What goes wrong is logged and forgotten: the next score asks again.
+//! One task, started by the server and ended with it. It begins nothing unless a core is left free beside it, and what it
+//! has begun is cancelled as soon as scores and lists need the last one: what was seen is kept, and the rest is done later.
+//! So it never holds up a verdict. What goes wrong is logged and forgotten: the next score asks again.
 
 use super::look::look;
 use super::mutants::Planting;
@@ -27,16 +27,20 @@ const WANTED: &str = "wanted";
 /// The handle that scores and lists have of it.
 #[derive(Clone)]
 pub struct Vigil {
+    /// Cores that scores and lists use.
     running: watch::Sender<usize>,
     offers: Option<mpsc::Sender<Planting>>,
 }
 
-/// While one of these lives, nothing else is begun.
-pub struct Busy(watch::Sender<usize>);
+/// While one of these lives, its cores are taken.
+pub struct Busy {
+    running: watch::Sender<usize>,
+    cores: usize,
+}
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.send_modify(|running| *running -= 1);
+        self.running.send_modify(|running| *running -= self.cores);
     }
 }
 
@@ -70,11 +74,15 @@ impl Vigil {
         }
     }
 
-    /// Something that comes first is going on.
+    /// Something that comes first is going on, on so many cores.
     #[must_use]
-    pub fn busy(&self) -> Busy {
-        self.running.send_modify(|running| *running += 1);
-        Busy(self.running.clone())
+    pub fn busy(&self, cores: u32) -> Busy {
+        let cores = cores as usize;
+        self.running.send_modify(|running| *running += cores);
+        Busy {
+            running: self.running.clone(),
+            cores,
+        }
     }
 
     /// Changes that nobody has planted yet.
@@ -135,7 +143,7 @@ impl Watcher {
         if !matches!(known, Ok(None)) {
             return;
         }
-        while let Some(go) = self.when_idle().await {
+        while let Some(go) = self.when_idle(planting.cores()).await {
             let ran = planting.run(&*self.rooms.sandbox, go.token()).await;
             go.over().await;
             match ran {
@@ -171,7 +179,7 @@ impl Watcher {
     }
 
     async fn grant(&mut self, name: &RepoName) {
-        while let Some(go) = self.when_idle().await {
+        while let Some(go) = self.when_idle(1).await {
             let cancel = go.token().clone();
             let looked = look(&self.rooms, name, &cancel).await;
             go.over().await;
@@ -192,9 +200,11 @@ impl Watcher {
         }
     }
 
-    /// Leave to go on until something else comes first; `None` when the server leaves.
-    async fn when_idle(&mut self) -> Option<Go> {
-        let waited = self.idle.wait_for(|running| *running == 0);
+    /// Leave to go on, on so many cores, until something else comes first; `None` when the server leaves.
+    async fn when_idle(&mut self, cores: u32) -> Option<Go> {
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let beside = spare(all, cores as usize);
+        let waited = self.idle.wait_for(|running| *running <= beside);
         tokio::select! {
             idle = waited => drop(idle.ok()?),
             () = self.leave.cancelled() => return None,
@@ -203,12 +213,18 @@ impl Watcher {
         let (mut idle, stop) = (self.idle.clone(), token.clone());
         let guard = tokio::spawn(async move {
             tokio::select! {
-                _ = idle.wait_for(|running| *running > 0) => stop.cancel(),
+                _ = idle.wait_for(|running| *running > beside) => stop.cancel(),
                 () = stop.cancelled() => {}
             }
         });
         Some(Go { token, guard })
     }
+}
+
+/// How many cores others may use beside something that uses `cores`: one more is left to whoever comes next. Where there are
+/// not so many, it runs while nobody else does.
+fn spare(all: usize, cores: usize) -> usize {
+    all.saturating_sub(cores + 1)
 }
 
 /// Leave to use the cores, until its token is cancelled.
@@ -276,4 +292,43 @@ fn wish_key(name: &RepoName) -> String {
 
 fn told(error: &NoVerdict) -> String {
     shown(&error.to_string(), 500)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn the_last_core_is_left_alone() {
+        for (all, cores, beside) in [
+            (1, 1, 0),
+            (2, 1, 0),
+            (3, 1, 1),
+            (8, 1, 6),
+            (8, 4, 3),
+            (2, 8, 0),
+        ] {
+            assert_eq!(spare(all, cores), beside, "{all} {cores}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_busy_is_counted_by_its_cores_until_it_is_dropped() {
+        let (vigil, _offers) = Vigil::new();
+        let mut idle = vigil.running.subscribe();
+        let (one, four) = (vigil.busy(1), vigil.busy(4));
+        assert_eq!(*idle.borrow_and_update(), 5);
+        drop(four);
+        idle.wait_for(|running| *running == 1).await.unwrap();
+        drop(one);
+        idle.wait_for(|running| *running == 0).await.unwrap();
+    }
+
+    #[test]
+    fn nothing_is_made_for_an_offer_that_nobody_takes() {
+        Vigil::none().offer(|| unreachable!("nobody takes it"));
+        let (vigil, _offers) = Vigil::new();
+        vigil.asked_only().offer(|| unreachable!("nobody takes it"));
+    }
 }
