@@ -190,9 +190,10 @@ class Peer:
             for _ in range(dec.count()):
                 space.forget(dec.u32())
         if flags & SYNC:
-            news = [(dec.u32(), dec.content()) for _ in range(dec.count())]
-            for number, content in news:
-                self._renew(space, number, content)
+            # What the content is made of may be asked for meanwhile, and the container be forgotten in between.
+            news = [(number := dec.u32(), space.objects.get(number), dec.content()) for _ in range(dec.count())]
+            for number, held, content in news:
+                self._renew(space, number, held, content)
         if flags & EXTRA:
             self.extra_in(dec.value())
         if flags & APART:
@@ -214,15 +215,15 @@ class Peer:
         return kind, op, value
 
     @staticmethod
-    def _renew(space: Space, number: int, content: Any) -> None:
-        held = space.objects.get(number)
+    def _renew(space: Space, number: int, held: Any, content: Any) -> None:
         if held is None:
             raise CodecError("news of a container that was not sent")
         try:
             replace(held, content)
         except Exception as error:
             raise CodecError(str(error)) from None
-        space.snapshots[number] = snapshot(held)
+        if number in space.objects:
+            space.snapshots[number] = snapshot(held)
 
     # -- threads --------------------------------------------------------------------------------------------------
 
