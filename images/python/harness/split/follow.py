@@ -6,6 +6,7 @@ Child processes are the product's: the program that a test starts is the product
 
 from __future__ import annotations
 
+import json.encoder
 import os
 import sys
 import types
@@ -21,6 +22,8 @@ _OWN = frozenset(("stdout", "stderr", "argv", "path", "modules", "meta_path", "p
 
 
 def install(product: Connection) -> None:
+    # Written in C it reads the insides of dictionaries, which those of the product's do not have here.
+    json.encoder.c_make_encoder = None  # type: ignore[attr-defined]
     _patches(product)
     _children(product)
 

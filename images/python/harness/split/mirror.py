@@ -376,7 +376,16 @@ def _class(peer: Peer, number: int) -> Any:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CodecError(f"a class that cannot be mirrored: {error}") from error
     peer.classes[number] = made
+    if peer.oracle and isinstance(made, enum.EnumMeta):
+        _meet(peer, made)
     return made
+
+
+def _meet(peer: Peer, made: Any) -> None:
+    """Every member of a mirrored enum learns its number, so that it goes back as what it is."""
+    _, rest = peer.request(asks.ITER, made)
+    while rest is not None:
+        _, rest = peer.request(asks.CHUNK, rest)
 
 
 def build(peer: Peer, number: int, facts: Any) -> Any:
