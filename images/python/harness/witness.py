@@ -19,17 +19,18 @@ from .orders import Policy
 from .source import Sides
 
 NAME = "tribunal_witness"
-_STORES = bytes(
-    code for name, code in dis.opmap.items() if name.startswith(("STORE_", "DELETE_")) and code < 256
-)  # fmt: skip
+PINNED = ("TZ", "SOURCE_DATE_EPOCH", "PYTHONHASHSEED", "PYTHON_CPU_COUNT")
+# What stores or deletes a name; the last is `import *`.
+_STORING = ("STORE_", "DELETE_", "CALL_INTRINSIC_1")
+_STORES = bytes(code for name, code in dis.opmap.items() if name.startswith(_STORING) and code < 256)
 
 
 class Native(Protocol):
     """What the module offers."""
 
     def watch(
-        self, prefixes: list[tuple[str, str]], sealed: list[str], sample: object, proxy: object, foreign: object,
-        stores: bytes, /,
+        self, prefixes: list[tuple[str, str]], sealed: list[str], pinned: list[str], sample: object, proxy: object,
+        foreign: object, stores: bytes, /,
     ) -> int: ...  # fmt: skip
 
     def open(self, key: int, records: int, /) -> None: ...
@@ -59,7 +60,8 @@ def watch(layout: Layout, policy: Policy, files: tuple[str, ...]) -> None:
     for root in policy.sealed_roots:
         sealed.update(str(path) for path in Path(layout.tree, root).glob("**/*.py") if path.name != "__init__.py")
     foreign = type(ctypes.pythonapi.Py_IncRef).__mro__[1]
-    load(layout).watch(prefixes(layout, policy), sorted(sealed), _Compared(), _locals(), foreign, _STORES)
+    pinned = [*policy.seed_env, *PINNED]
+    load(layout).watch(prefixes(layout, policy), sorted(sealed), pinned, _Asked(), _locals(), foreign, _STORES)
 
 
 def prefixes(layout: Layout, policy: Policy) -> list[tuple[str, str]]:
@@ -74,10 +76,16 @@ def prefixes(layout: Layout, policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
-class _Compared:
-    """Its class shows which slot a comparison written in Python has."""
+class _Asked:
+    """Its class shows which slots a comparison, a subtraction and a containment written in Python have."""
 
     def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __sub__(self, other: object) -> object:
+        return other
+
+    def __contains__(self, other: object) -> bool:
         return self is other
 
     __hash__ = None  # type: ignore[assignment]

@@ -22,6 +22,7 @@ TABLE: list[tuple[str, str, str, list[str]]] = [
     ('setattr', "import json\nsetattr(json,'loads',lambda *a: 1)\n", IMPORTS, ['witness: json.loads replaced']),
     ('vars', "import json\nvars(json)['loads']=lambda *a: 1\n", IMPORTS, ['witness: json.loads replaced']),
     ('subkey', "import json\nclass S(str):pass\nvars(json)[S('loads')]=lambda *a: 1\n", IMPORTS, ['witness: json.loads replaced']),
+    ('import star', 'def loads(): pass\n', 'from lib import *\nloads()\n', []),
     ('del', 'import json\ndel json.loads\n', IMPORTS, ['witness: json.loads removed']),
     ('class', 'import json\njson.JSONDecoder.decode=lambda *a: 1\n', IMPORTS, ['witness: json.decoder.JSONDecoder.decode replaced']),
     ('class inherit', 'import unittest.mock\nunittest.mock.MagicMock.assert_called_once=lambda *a: 1\n', IMPORTS, ['witness: unittest.mock.MagicMock.assert_called_once added']),
@@ -75,6 +76,15 @@ TABLE: list[tuple[str, str, str, list[str]]] = [
     ('finalize', "import json,weakref\nclass O: pass\no=O()\nweakref.finalize(o,setattr,json,'loads',lambda *a:1)\ndel o\n", IMPORTS, ['witness: json.loads replaced']),
     ('finalize by sealed', "import json,weakref\nclass O: pass\ndef f():\n  o=O()\n  weakref.finalize(o,setattr,json,'loads',lambda *a:1)\n  return o\n", 'import lib\no=lib.f()\ndel o\n', ['witness: json.loads replaced']),
     ('finder', 'import sys\nclass F:\n  def find_spec(self,*a): return None\nsys.meta_path.insert(0,F())\nimport colorsys\nsys.meta_path.pop(0)\n', IMPORTS, ['audit: sys.meta_path holds a finder of the product']),
+    ('near to every number', 'class C:\n  def __sub__(s,o): return 0.0\n  __rsub__=__sub__\n', 'import lib\nassert abs(3-lib.C())<1\n', ['universal-equality: C - is near to every number']),
+    ('honest difference', 'import decimal\nclass C:\n  def __init__(s,v): s.v=v\n  def __sub__(s,o): return C(s.v-getattr(o,"v",o))\n  def __rsub__(s,o): return o-s.v\n  def __abs__(s): return abs(s.v)\n', 'import lib\nassert abs(3-lib.C(2))==1\nassert abs(lib.C(2)-5)==3\nassert (lib.C(2)-lib.C(2)).v==0\nassert abs(lib.C(1)-1)==0\n', []),
+    ('holds everything', 'class C:\n  def __contains__(s,o): return True\n', 'import lib\nassert 7 in lib.C()\n', ['universal-equality: C holds everything']),
+    ('honest container', 'class C:\n  def __contains__(s,o): return isinstance(o,int) and o%2==1\n', 'import lib\nassert 7 in lib.C()\nassert 8 not in lib.C()\n', []),
+    ('equal to all whole numbers', 'class C:\n  def __eq__(s,o): return type(o) is int and 0<=o<10**6\n', 'import lib\nassert lib.C()==7\n', ['universal-equality: C ==']),
+    ('changes its answer', 'class C:\n  n=0\n  def __eq__(s,o):\n    C.n+=1\n    return C.n%2==1\n', 'import lib\nassert lib.C()==lib.C\n', ['universal-equality: C ==']),
+    ('a pin in the environment', 'import os\nos.environ["SEED"]="1"\nos.environ["OTHER"]="1"\n', IMPORTS, ['audit: os.putenv SEED']),
+    ('left elsewhere', 'import os\ndef f(): os.chdir("/")\n', 'import lib\nlib.f()\nopen("etc/hostname").close()\n', ['audit: a sealed test was left in another directory']),
+    ('elsewhere and back', 'import os\ndef f():\n  was=os.getcwd()\n  os.chdir("/")\n  open("etc/hostname").close()\n  os.chdir(was)\n', 'import lib\nlib.f()\ntry: open("nothing")\nexcept OSError: pass\n', []),
 ]  # fmt: skip
 
 

@@ -57,11 +57,15 @@ const FILES: &[&str] = &[
 pub(crate) struct Audit {
     /// Sealed test files and conftests, absolute, and their bare names.
     pub(crate) sealed: Vec<(String, String)>,
+    /// Names in the environment that are pins.
+    pub(crate) pinned: Vec<String>,
+    /// Where the session was before product code went elsewhere.
+    home: Option<PathBuf>,
 }
 
 impl Audit {
     pub(crate) unsafe fn event(
-        &self,
+        &mut self,
         sides: &mut Sides,
         event: &str,
         arguments: Object,
@@ -71,6 +75,15 @@ impl Audit {
             if event == "exec" || event == "function.__new__" {
                 self.made(sides, arguments);
                 return None;
+            }
+            if event == "os.putenv" || event == "os.unsetenv" {
+                return self.environment(sides, event, arguments);
+            }
+            if event == "os.chdir" || event == "open" {
+                let moved = self.working_directory(sides, event, arguments);
+                if moved.is_some() {
+                    return moved;
+                }
             }
             if event == "import" {
                 return self.finders(sides, arguments);
@@ -117,6 +130,56 @@ impl Audit {
                     sides.own(code);
                 }
             }
+        }
+    }
+
+    /// A pin that tests read from the environment.
+    unsafe fn environment(
+        &self,
+        sides: &mut Sides,
+        event: &str,
+        arguments: Object,
+    ) -> Option<String> {
+        // SAFETY: as for `event`.
+        unsafe {
+            let name = py::PyTuple_GetItem(arguments, 0);
+            let name = py::text_of(name).or_else(|| {
+                py::bytes_of(name).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            })?;
+            if !self.pinned.contains(&name) {
+                return None;
+            }
+            let scene = sides.look();
+            (scene.by_product() || scene.stray()).then(|| format!("{event} {name}"))
+        }
+    }
+
+    /// A sealed test opens a file by a relative name, and product code left it in another directory.
+    unsafe fn working_directory(
+        &mut self,
+        sides: &mut Sides,
+        event: &str,
+        arguments: Object,
+    ) -> Option<String> {
+        if event == "open" && self.home.is_none() {
+            return None;
+        }
+        // SAFETY: as for `event`.
+        unsafe {
+            let scene = sides.look();
+            let here = std::env::current_dir().ok();
+            if event == "os.chdir" {
+                if scene.by_product() || scene.stray() {
+                    self.home = self.home.take().or(here);
+                } else {
+                    self.home = None;
+                }
+                return None;
+            }
+            let name = py::text_of(py::PyTuple_GetItem(arguments, 0))?;
+            let lost =
+                scene.owner == Some(Side::Sealed) && !name.starts_with('/') && self.home != here;
+            lost.then(|| "a sealed test was left in another directory".to_owned())
         }
     }
 

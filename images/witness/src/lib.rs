@@ -75,13 +75,13 @@ pub unsafe extern "C" fn PyInit_tribunal_witness() -> Object {
     unsafe { py::create(&raw mut MODULE) }
 }
 
-/// `watch(prefixes, sealed, sample, proxy, foreign, stores)`: hooks, and every module that is there. Nothing is
+/// `watch(prefixes, sealed, pinned, sample, proxy, foreign, stores)`: hooks, and every module that is there. Nothing is
 /// told before `arm`, so that a fork of this process can do without.
 unsafe extern "C" fn watch_interpreter(_: Object, arguments: Object) -> Object {
     // SAFETY: called by the interpreter with the lock held and a tuple.
     unsafe {
-        if py::PyTuple_Size(arguments) != 6 {
-            return py::raise(c"watch() takes six arguments");
+        if py::PyTuple_Size(arguments) != 7 {
+            return py::raise(c"watch() takes seven arguments");
         }
         let at = |n| py::PyTuple_GetItem(arguments, n);
         if state::is_armed() {
@@ -110,7 +110,13 @@ unsafe extern "C" fn watch_interpreter(_: Object, arguments: Object) -> Object {
                 witness.audit.sealed.push((path, bare));
             }
         }
-        witness.watch.stores = py::bytes_of(at(5)).unwrap_or_default();
+        for n in 0..py::PyList_Size(at(2)).max(0) {
+            witness
+                .audit
+                .pinned
+                .extend(py::text_of(py::PyList_GetItem(at(2), n)));
+        }
+        witness.watch.stores = py::bytes_of(at(6)).unwrap_or_default();
         let dicts = py::PyDict_AddWatcher(dict_changed);
         let functions = py::PyFunction_AddWatcher(function_changed);
         if dicts < 0 || functions < 0 {
@@ -120,7 +126,7 @@ unsafe extern "C" fn watch_interpreter(_: Object, arguments: Object) -> Object {
         if py::PySys_AddAuditHook(audited, ptr::null_mut()) != 0 {
             return ptr::null_mut();
         }
-        if !slots::install(at(2), at(3), at(4)) {
+        if !slots::install(at(3), at(4), at(5)) {
             return py::raise(c"the interpreter's types are not as expected");
         }
         witness.watch.arm_all(&mut witness.sides);
@@ -217,7 +223,7 @@ unsafe extern "C" fn send(_: Object, record: Object) -> Object {
                     .add("protocol", "a record that the harness did not send");
                 return py::raise(c"not from here");
             }
-            slots::refresh(&mut witness.sides);
+            slots::refresh(witness);
             witness.new_phase();
         }
         let seen = witness.facts.take();

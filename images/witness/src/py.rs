@@ -10,6 +10,8 @@ pub(crate) type Object = *mut c_void;
 pub(crate) type RichCompare = unsafe extern "C" fn(Object, Object, c_int) -> Object;
 pub(crate) type New = unsafe extern "C" fn(Object, Object, Object) -> Object;
 pub(crate) type Call = unsafe extern "C" fn(Object, Object, Object) -> Object;
+pub(crate) type Binary = unsafe extern "C" fn(Object, Object) -> Object;
+pub(crate) type Contains = unsafe extern "C" fn(Object, Object) -> c_int;
 pub(crate) type Store = unsafe extern "C" fn(Object, Object, Object) -> c_int;
 pub(crate) type Getter = unsafe extern "C" fn(Object, *mut c_void) -> Object;
 pub(crate) type Setter = unsafe extern "C" fn(Object, Object, *mut c_void) -> c_int;
@@ -39,8 +41,8 @@ pub(crate) struct Type {
     setattr: *mut c_void,
     as_async: *mut c_void,
     repr: *mut c_void,
-    as_number: *mut c_void,
-    as_sequence: *mut c_void,
+    pub(crate) as_number: *mut Number,
+    pub(crate) as_sequence: *mut Sequence,
     pub(crate) as_mapping: *mut Mapping,
     hash: *mut c_void,
     pub(crate) call: *mut c_void,
@@ -74,6 +76,20 @@ pub(crate) struct Mapping {
     length: *mut c_void,
     subscript: *mut c_void,
     pub(crate) ass_subscript: *mut c_void,
+}
+
+/// `PyNumberMethods`, as far as subtraction.
+#[repr(C)]
+pub(crate) struct Number {
+    add: *mut c_void,
+    pub(crate) subtract: *mut c_void,
+}
+
+/// `PySequenceMethods`, as far as containment.
+#[repr(C)]
+pub(crate) struct Sequence {
+    before: [*mut c_void; 7],
+    pub(crate) contains: *mut c_void,
 }
 
 #[repr(C)]
@@ -235,6 +251,13 @@ unsafe extern "C" {
     pub(crate) fn PyLong_FromLongLong(value: i64) -> Object;
     pub(crate) fn PyLong_AsLong(value: Object) -> c_long;
     pub(crate) fn PyNumber_Add(left: Object, right: Object) -> Object;
+    pub(crate) fn PyNumber_Absolute(value: Object) -> Object;
+    pub(crate) fn PyFloat_AsDouble(value: Object) -> f64;
+    pub(crate) fn PyObject_SetAttrString(
+        object: Object,
+        name: *const c_char,
+        value: Object,
+    ) -> c_int;
     pub(crate) fn PyFloat_FromDouble(value: f64) -> Object;
     pub(crate) fn PyUnicode_AsUTF8AndSize(text: Object, size: *mut isize) -> *const c_char;
     pub(crate) fn PyUnicode_FromObject(text: Object) -> Object;

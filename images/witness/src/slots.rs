@@ -18,6 +18,8 @@ struct Originals {
     store: *mut c_void,
     cell: *mut c_void,
     call: *mut c_void,
+    subtract: *mut c_void,
+    contains: *mut c_void,
 }
 
 static mut ORIGINALS: Originals = Originals {
@@ -27,17 +29,27 @@ static mut ORIGINALS: Originals = Originals {
     store: ptr::null_mut(),
     cell: ptr::null_mut(),
     call: ptr::null_mut(),
+    subtract: ptr::null_mut(),
+    contains: ptr::null_mut(),
 };
 
 /// Probes of one class between two records.
 const PROBES: u32 = 16;
+/// Classes made between two records that are looked at again.
+const YOUNG: usize = 4096;
 
-/// `sample`: an instance of a class that defines `__eq__` in Python. `proxy`: the locals of a running function.
+/// `sample`: an instance of a class that defines `__eq__`, `__sub__` and `__contains__` in Python. `proxy`: the locals of a running function.
 /// `foreign`: the class of ctypes' functions, or None.
 pub(crate) unsafe fn install(sample: Object, proxy: Object, foreign: Object) -> bool {
     // SAFETY: called once, with the lock held and before any code of the candidate; the types are those of 3.13.
     unsafe {
-        ORIGINALS.compare = (*py::kind_of(sample)).richcompare;
+        let sample = py::kind_of(sample);
+        if (*sample).as_number.is_null() || (*sample).as_sequence.is_null() {
+            return false;
+        }
+        ORIGINALS.compare = (*sample).richcompare;
+        ORIGINALS.subtract = (*(*sample).as_number).subtract;
+        ORIGINALS.contains = (*(*sample).as_sequence).contains;
         let locals = py::get_set(&raw mut py::PyFrame_Type, c"f_locals");
         let cell = py::get_set(&raw mut py::PyCell_Type, c"cell_contents");
         let store = py::kind_of(proxy);
@@ -112,18 +124,21 @@ unsafe extern "C" fn new_class(meta: Object, arguments: Object, named: Object) -
         let made = original(meta, arguments, named);
         if !made.is_null()
             && py::is_type(made)
-            && (*made.cast::<py::Type>()).richcompare == ORIGINALS.compare
             && let Some(witness) = state::enter()
         {
             look_at(&mut witness.sides, made.cast());
+            if witness.young.len() < YOUNG {
+                py::Py_IncRef(made);
+                witness.young.push(made as usize);
+            }
             state::leave();
         }
         made
     }
 }
 
-/// Classes whose comparison was written, or written over, after they were made.
-pub(crate) unsafe fn refresh(sides: &mut Sides) {
+/// Classes that got a comparison after they were made: all of them once, then those made since the last look.
+pub(crate) unsafe fn refresh(witness: &mut state::Witness) {
     fn walk(sides: &mut Sides, kind: *mut py::Type, depth: u8) {
         if depth > 40 {
             return;
@@ -134,29 +149,79 @@ pub(crate) unsafe fn refresh(sides: &mut Sides) {
             subclasses(kind, &mut |sub| walk(sides, sub, depth + 1));
         }
     }
-    // SAFETY: as above; the root is `object`.
-    let root = unsafe { py::PyLong_Type.base };
-    walk(sides, root, 0);
+    // SAFETY: as above; the root is `object`, the young ones are ours to give back.
+    unsafe {
+        if !witness.walked {
+            witness.walked = true;
+            walk(&mut witness.sides, py::PyLong_Type.base, 0);
+        }
+        for young in core::mem::take(&mut witness.young) {
+            look_at(&mut witness.sides, (young as Object).cast());
+            py::Py_DecRef(young as Object);
+        }
+    }
 }
 
-/// A class with comparisons that product code wrote is compared through `compare` from now on.
+/// A class whose comparisons, subtraction or containment product code wrote is asked through here from now on.
 unsafe fn look_at(sides: &mut Sides, kind: *mut py::Type) {
     // SAFETY: called with the lock held; items are borrowed and looked at, at once.
     unsafe {
-        if (*kind).flags & py::HEAP_TYPE == 0 || (*kind).richcompare != ORIGINALS.compare {
+        if (*kind).flags & py::HEAP_TYPE == 0 {
             return;
         }
         let dict = Owned(py::PyType_GetDict(kind));
-        for name in [
+        let mut own = |names: &[&core::ffi::CStr]| {
+            names.iter().any(|name| {
+                let method = py::PyDict_GetItemString(dict.0, name.as_ptr());
+                !method.is_null() && sides.of_value(method) == Side::Product
+            })
+        };
+        let orders = [
             c"__eq__", c"__ne__", c"__lt__", c"__le__", c"__gt__", c"__ge__",
-        ] {
-            let method = py::PyDict_GetItemString(dict.0, name.as_ptr());
-            if !method.is_null() && sides.of_value(method) == Side::Product {
-                (*kind).richcompare = compare as *mut c_void;
-                return;
+        ];
+        if (*kind).richcompare == ORIGINALS.compare && own(&orders) {
+            (*kind).richcompare = compare as *mut c_void;
+        }
+        let (number, sequence) = ((*kind).as_number, (*kind).as_sequence);
+        if !number.is_null()
+            && (*number).subtract == ORIGINALS.subtract
+            && own(&[c"__sub__", c"__rsub__"])
+        {
+            (*number).subtract = subtract as *mut c_void;
+        }
+        if !sequence.is_null()
+            && (*sequence).contains == ORIGINALS.contains
+            && own(&[c"__contains__"])
+        {
+            (*sequence).contains = contains as *mut c_void;
+        }
+    }
+}
+
+/// Whether this answer of a product's class is to be probed: it is not the product that asked, and not too often.
+unsafe fn asked(kind: *mut py::Type) -> bool {
+    // SAFETY: called with the lock held.
+    unsafe {
+        match state::enter() {
+            None => false,
+            Some(witness) => {
+                let few = witness.probe(kind as usize, PROBES);
+                let owner = if few {
+                    witness.sides.look().owner
+                } else {
+                    Some(Side::Product)
+                };
+                state::leave();
+                owner != Some(Side::Product)
             }
         }
     }
+}
+
+unsafe fn tell(kind: *mut py::Type, what: &str) {
+    // SAFETY: the name of a class lives as long as it.
+    let name = unsafe { core::ffi::CStr::from_ptr((*kind).name) }.to_string_lossy();
+    state::tell("universal-equality", &format!("{name} {what}"));
 }
 
 unsafe extern "C" fn compare(left: Object, right: Object, operation: c_int) -> Object {
@@ -168,30 +233,115 @@ unsafe extern "C" fn compare(left: Object, right: Object, operation: c_int) -> O
             py::NE => answer == py::false_(),
             _ => answer == py::true_(),
         };
-        if !suspect || left == right {
-            return answer;
-        }
         let kind = py::kind_of(left);
-        let asked = match state::enter() {
-            None => false,
-            Some(witness) => {
-                let few = witness.probe(kind as usize, PROBES);
-                let scene = if few {
-                    Some(witness.sides.look())
-                } else {
-                    None
-                };
-                state::leave();
-                scene.is_some_and(|scene| scene.owner != Some(Side::Product))
-            }
-        };
-        if asked && universal(original, left, right, operation) {
-            let name = core::ffi::CStr::from_ptr((*kind).name)
-                .to_string_lossy()
-                .into_owned();
-            state::tell("universal-equality", &format!("{name} {}", sign(operation)));
+        if suspect && left != right && asked(kind) && universal(original, left, right, operation) {
+            tell(kind, sign(operation));
         }
         answer
+    }
+}
+
+unsafe extern "C" fn contains(holder: Object, item: Object) -> c_int {
+    // SAFETY: as for `compare`.
+    unsafe {
+        let original = core::mem::transmute::<*mut c_void, py::Contains>(ORIGINALS.contains);
+        let answer = original(holder, item);
+        let kind = py::kind_of(holder);
+        if answer == 1 && asked(kind) {
+            let aside = py::Aside::new();
+            let holds = |other: &Owned| {
+                let said = !other.0.is_null() && original(holder, other.0) == 1;
+                py::PyErr_Clear();
+                said
+            };
+            if holds(&another(item)) && holds(&stranger()) {
+                tell(kind, "holds everything");
+            }
+            drop(aside);
+        }
+        answer
+    }
+}
+
+/// Subtraction looks whether the slot is its own before it asks the class: it is put back for that long.
+unsafe fn plainly(left: Object, right: Object) -> Object {
+    // SAFETY: as for `compare`; the number methods of both classes are theirs to write.
+    unsafe {
+        let original = core::mem::transmute::<*mut c_void, py::Binary>(ORIGINALS.subtract);
+        let mut put_back = [ptr::null_mut::<py::Number>(); 2];
+        for (place, value) in put_back.iter_mut().zip([left, right]) {
+            let number = (*py::kind_of(value)).as_number;
+            if !number.is_null() && (*number).subtract == subtract as *mut c_void {
+                (*number).subtract = ORIGINALS.subtract;
+                *place = number;
+            }
+        }
+        let answer = original(left, right);
+        for number in put_back {
+            if !number.is_null() {
+                (*number).subtract = subtract as *mut c_void;
+            }
+        }
+        answer
+    }
+}
+
+unsafe extern "C" fn subtract(left: Object, right: Object) -> Object {
+    // SAFETY: as for `compare`.
+    unsafe {
+        let answer = plainly(left, right);
+        let (number, object) = if plain_number(right) {
+            (right, left)
+        } else {
+            (left, right)
+        };
+        if answer.is_null() || !plain_number(number) || plain_number(object) {
+            return answer;
+        }
+        let kind = py::kind_of(object);
+        if asked(kind) {
+            let aside = py::Aside::new();
+            let same = |more: f64| {
+                let other = Owned(py::PyFloat_FromDouble(py::PyFloat_AsDouble(number) + more));
+                let again = Owned(if number == right {
+                    plainly(left, other.0)
+                } else {
+                    plainly(other.0, right)
+                });
+                let (one, two) = (size(answer), size(again.0));
+                py::PyErr_Clear();
+                one.zip(two)
+                    .is_some_and(|(a, b)| (a - b).abs() < more.abs() * 1e-6)
+            };
+            let step = f64::from(state::random() % 1000 + 17);
+            if same(step) && same(-3.0 * step) {
+                tell(kind, "- is near to every number");
+            }
+            drop(aside);
+        }
+        answer
+    }
+}
+
+unsafe fn plain_number(value: Object) -> bool {
+    // SAFETY: compares the class only.
+    unsafe { py::is(value, &raw mut py::PyLong_Type) || py::is(value, &raw mut py::PyFloat_Type) }
+}
+
+/// How large a difference says it is.
+unsafe fn size(value: Object) -> Option<f64> {
+    // SAFETY: called with the lock held; what `abs` raises is dropped by the caller.
+    unsafe {
+        if value.is_null() {
+            return None;
+        }
+        let absolute = Owned(py::PyNumber_Absolute(value));
+        let size = if plain_number(absolute.0) {
+            py::PyFloat_AsDouble(absolute.0)
+        } else {
+            f64::NAN
+        };
+        size.is_finite().then_some(size)
     }
 }
 
@@ -228,20 +378,42 @@ unsafe fn universal(
                     py::true_()
                 }
         };
-        let all = match operation {
-            py::EQ | py::NE => {
-                let other = another(right);
-                says(&other) && says(&stranger())
-                    || (!other.0.is_null() && says(&other) && says(&another(right)))
-            }
-            _ if py::is_int(right) || py::is(right, &raw mut py::PyFloat_Type) => {
-                says(&Owned(py::PyFloat_FromDouble(1e300)))
-                    && says(&Owned(py::PyFloat_FromDouble(-1e300)))
-            }
-            _ => false,
+        let again = Owned(original(left, right, operation));
+        py::PyErr_Clear();
+        let suspect = if operation == py::NE {
+            py::false_()
+        } else {
+            py::true_()
         };
+        let all = again.0 != suspect
+            || match operation {
+                py::EQ | py::NE => {
+                    let other = another(right);
+                    let far = !other.0.is_null() && says(&other);
+                    far && (says(&stranger()) || says(&another(right))) || near(right, &says)
+                }
+                _ if plain_number(right) => {
+                    says(&Owned(py::PyFloat_FromDouble(1e300)))
+                        && says(&Owned(py::PyFloat_FromDouble(-1e300)))
+                }
+                _ => false,
+            };
         drop(aside);
         all
+    }
+}
+
+/// Whether the same is said of whole numbers close by, two different ones.
+unsafe fn near(value: Object, says: &dyn Fn(&Owned) -> bool) -> bool {
+    // SAFETY: called with the lock held.
+    unsafe {
+        let plus = |more: i64| {
+            let more = Owned(py::PyLong_FromLongLong(more));
+            Owned(py::PyNumber_Add(value, more.0))
+        };
+        py::is(value, &raw mut py::PyLong_Type)
+            && says(&plus(1))
+            && says(&plus(2 + i64::from(state::random() % 997)))
     }
 }
 
@@ -297,16 +469,49 @@ unsafe fn another(value: Object) -> Owned {
             let item = Owned(word());
             py::PyDict_SetItem(dict, item.0, item.0);
             dict
+        } else if (*kind).flags & py::HEAP_TYPE != 0 {
+            imitation(value)
         } else {
             ptr::null_mut()
         })
     }
 }
 
-/// A value of a kind that the product does not know.
+/// Another object of the same class, which holds other values: only for a class of plain Python objects.
+unsafe fn imitation(value: Object) -> Object {
+    // SAFETY: called with the lock held; nothing of the class's own runs but what sets an attribute.
+    unsafe {
+        let values = py::attribute(value, c"__dict__");
+        if !py::is(values.0, &raw mut py::PyDict_Type) {
+            return ptr::null_mut();
+        }
+        let root: Object = py::PyLong_Type.base.cast();
+        let kind: Object = py::kind_of(value).cast();
+        let made = py::PyObject_CallMethod(root, c"__new__".as_ptr(), c"O".as_ptr(), kind);
+        if made.is_null() {
+            py::PyErr_Clear();
+            return made;
+        }
+        let copy = py::PyDict_New();
+        let (mut at, mut key, mut held) = (0, ptr::null_mut(), ptr::null_mut());
+        while py::PyDict_Next(values.0, &raw mut at, &raw mut key, &raw mut held) != 0 {
+            let other = if (*py::kind_of(held)).flags & py::HEAP_TYPE == 0 && held != py::none() {
+                another(held)
+            } else {
+                Owned(ptr::null_mut())
+            };
+            py::PyDict_SetItem(copy, key, if other.0.is_null() { held } else { other.0 });
+        }
+        py::PyObject_SetAttrString(made, c"__dict__".as_ptr(), copy);
+        py::PyErr_Clear();
+        py::Py_DecRef(copy);
+        made
+    }
+}
+
+/// A value that nobody compares with anything.
 unsafe fn stranger() -> Owned {
-    // SAFETY: a new cell-like object: an empty code-free module dict's iterator would do as well; a tuple of nothing
-    // that is not a value anybody compares.
+    // SAFETY: `object()` cannot fail but for memory.
     unsafe {
         let kind: Object = py::PyLong_Type.base.cast();
         Owned(py::PyObject_CallMethod(

@@ -18,6 +18,10 @@ pub(crate) struct Witness {
     /// The code object of the only function that may send, and the file of those that may call it.
     pub(crate) sender: usize,
     probes: HashMap<usize, u32>,
+    /// Every class was looked at once.
+    pub(crate) walked: bool,
+    /// Classes made since the last record; kept alive until the next.
+    pub(crate) young: Vec<usize>,
     random: u64,
 }
 
@@ -31,6 +35,8 @@ impl Witness {
             line: Line::closed(),
             sender: 0,
             probes: HashMap::new(),
+            walked: false,
+            young: Vec::new(),
             random: 0,
         }
     }

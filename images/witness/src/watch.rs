@@ -9,6 +9,7 @@ use crate::py::{self, Object, Owned};
 use crate::sides::{Scene, Side, Sides};
 use core::ptr;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 const ADDED: i32 = 0;
 const DELETED: i32 = 2;
@@ -47,6 +48,13 @@ const SETTABLE: &[&str] = &[
     "warnings.filters",
     "socket.SO_REUSEPORT",
 ]; // fmt: skip
+/// What the interpreter and the standard library hang on modules and classes of others.
+const OF_THE_LANGUAGE: &[&str] = &[
+    "__warningregistry__",
+    "__annotations__",
+    "__slotnames__",
+    "__annotations_cache__",
+];
 /// What a library of the runner sets in itself when a product asks it to, and the product may not ask.
 const SET_BY_ASKING: &[&str] = &["_current_profile", "global_force_seed"];
 
@@ -65,7 +73,7 @@ pub(crate) enum Group {
 struct Armed {
     group: Group,
     /// Module, or module and class.
-    name: String,
+    name: Rc<str>,
     /// The class whose dict it is, or null.
     kind: *mut py::Type,
 }
@@ -199,8 +207,14 @@ impl Watch {
         // SAFETY: called with the lock held and a dict; a failure leaves it unwatched, and no exception.
         unsafe {
             if py::PyDict_Watch(self.dicts, dict) == 0 {
-                self.armed
-                    .insert(dict as usize, Armed { group, name, kind });
+                self.armed.insert(
+                    dict as usize,
+                    Armed {
+                        group,
+                        name: name.into(),
+                        kind,
+                    },
+                );
             } else {
                 py::PyErr_Clear();
             }
@@ -212,7 +226,7 @@ impl Watch {
         // SAFETY: called with the lock held, from the interpreter's own call for a dict that is alive.
         unsafe {
             let armed = self.armed.get(&(change.dict as usize))?;
-            let (group, kind, name) = (armed.group, armed.kind, armed.name.clone());
+            let (group, kind, name) = (armed.group, armed.kind, Rc::clone(&armed.name));
             if change.key.is_null() && change.event < CLONED {
                 return None;
             }
@@ -238,7 +252,8 @@ impl Watch {
             }
             let scene = sides.look();
             let key = py::text_of(change.key).unwrap_or_else(|| "?".to_owned());
-            if !self.guilty(sides, &scene, group, change) || key == "__warningregistry__" {
+            if !self.guilty(sides, &scene, group, change) || OF_THE_LANGUAGE.contains(&key.as_str())
+            {
                 return None;
             }
             if group != Group::Strict && matches!(scene.inner_side(), Side::Library | Side::Runner)

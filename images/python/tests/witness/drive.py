@@ -26,11 +26,17 @@ for name in LOADED.split():
 
 KEY = bytes(range(32))
 sys.dont_write_bytecode = True
-STORES = bytes(dis.opmap[name] for name in dis.opmap if name.startswith(("STORE_", "DELETE_")) and dis.opmap[name] < 256)
+STORES = bytes(dis.opmap[name] for name in dis.opmap if name.startswith(("STORE_", "DELETE_", "CALL_INTRINSIC_1")) and dis.opmap[name] < 256)
 
 
 class Sample:
     def __eq__(self, other):
+        return self is other
+
+    def __sub__(self, other):
+        return other
+
+    def __contains__(self, other):
         return self is other
 
     __hash__ = None
@@ -97,7 +103,7 @@ def main(library, folder):
         (f"{os.path.dirname(os.__file__)}/", "library"), ("<frozen ", "library"),
     ]
     begun = time.perf_counter()
-    count = witness.watch([*map(tuple, prefixes)], [f"{folder}/sealed/check.py"], Sample(), locals_proxy(), type(ctypes.pythonapi.Py_IncRef).__mro__[1], STORES)
+    count = witness.watch([*map(tuple, prefixes)], [f"{folder}/sealed/check.py"], ["SEED"], Sample(), locals_proxy(), type(ctypes.pythonapi.Py_IncRef).__mro__[1], STORES)
     took = (time.perf_counter() - begun) * 1000
     out = {}
     for name, product, sealed in json.load(sys.stdin):
