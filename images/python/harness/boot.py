@@ -1,4 +1,4 @@
-"""The first acts of a fork that becomes an attempt, oracle's or product's: its order, descriptors, environment, streams.
+"""The first acts of a fork that becomes an attempt, oracle's or product's: order, descriptors, environment, streams.
 
 Runs before any code of the repository. What is open that was not meant for this process is closed by number, not by
 name: only what is kept stays.

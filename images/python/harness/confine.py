@@ -84,7 +84,7 @@ def _files_as(user: int) -> None:
 
 
 def _keep_files_as() -> None:
-    """Libraries take the files' user back (ncurses does when it looks for a terminal): to them those calls do nothing."""
+    """Libraries take the files' user back (ncurses does, looking for a terminal): to them those calls do nothing."""
     calls = _SETFS_CALLS.get(os.uname().machine)
     if calls is None:
         raise ConfineError(0, f"no system call numbers for {os.uname().machine}")

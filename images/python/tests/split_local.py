@@ -19,7 +19,6 @@ import signal
 import socket
 import sys
 import tempfile
-import threading
 import time
 import types
 from dataclasses import dataclass, field
