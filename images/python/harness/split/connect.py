@@ -7,6 +7,7 @@ good; the product's death is PID 1's to judge, so an end that is gone is waited 
 from __future__ import annotations
 
 import _thread
+import builtins
 import logging
 import sys
 from asyncio import _get_running_loop as _running
@@ -127,6 +128,12 @@ class Connection(Peer):
 
     async def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
         return self.kept.left(holder, error, await answer)
+
+    def starred(self, names: Any, taken: dict[str, Any]) -> None:
+        """What a star would put in the place of a test's own names, of built-in ones, or where pytest looks."""
+        for name in names:
+            if type(name) is str and (name in taken or hasattr(builtins, name) or name.startswith("pytest")):
+                self.tamper("lied", f"a star import takes the name {name[:60]}")
 
     def surfaced(self, error: BaseException) -> None:
         self.kept.came_out(error)

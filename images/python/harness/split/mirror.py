@@ -285,7 +285,11 @@ class RemoteModule(types.ModuleType):
             raise AttributeError(name)
         peer = _get(self, "_t_peer")
         if name == "__all__":
-            return _star(peer, self)
+            names = _star(peer, self)
+            frame = sys._getframe(1)
+            if frame.f_code.co_name == "<module>" and type(names) in (list, tuple):
+                peer.starred(names, frame.f_globals)
+            return names
         return peer.request(asks.GETATTR, (self, name))
 
     @property

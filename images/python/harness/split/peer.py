@@ -359,6 +359,9 @@ class Peer:
     def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
         return answer
 
+    def starred(self, names: Any, taken: dict[str, Any]) -> None:
+        """A module imports all that one of the other end's offers."""
+
     def surfaced(self, error: BaseException) -> None:
         """An exception came out of something that ran on the other end's loop."""
 
