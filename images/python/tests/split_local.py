@@ -313,7 +313,7 @@ def tell(chosen: argparse.Namespace, seen: Seen, record: dict[str, Any]) -> None
     if record["kind"] == "begin" and chosen.verbose:
         print(f"      {seen.running}", flush=True)
     elif record["kind"] == "tamper":
-        print(f"TAMPER {seen.running} {record['which']}: {record['what']}", flush=True)
+        print(f"TAMPER {seen.running} {record['tamper']}: {record['what']}", flush=True)
     elif record["kind"] == "phase" and record["outcome"] != "passed":
         print(f"{record['outcome'].upper()} {seen.running} in {record['when']}, by {record['by']}", flush=True)
         if not chosen.quiet and record["outcome"] == "failed":

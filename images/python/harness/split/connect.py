@@ -24,7 +24,7 @@ from .kept import Kept
 from .link import Link
 from .peer import Peer
 from .reads import Reads
-from .stdlib import resolve
+from .stdlib import resolve, value_base
 
 REVERSE = 2
 _WITH_A_LOOP = (asks.CALL, asks.METHOD)
@@ -211,6 +211,10 @@ class Connection(Peer):
     def reduce(self, name: str, value: Any, args: tuple[Any, ...]) -> Any:
         """What is made of a difference: another one when another number was subtracted."""
         answer = self.request(asks.SPECIAL, (name, (value, *args)))
+        if not args and probes.is_number(answer):
+            plain = self._plain(name, value)
+            if probes.is_number(plain) and answer == answer and answer != plain:
+                self.tamper("lied", f"{type(value).__qualname__}.{name} is not what its value is")
         shadow = self._shadows.get(mirror.number_of(value)) if self._shadows else None
         if shadow is not None:
             of, step = shadow
@@ -220,6 +224,14 @@ class Connection(Peer):
             elif probes.is_number(second) and abs(answer - second) * 1000 < step:
                 self.tamper("lied", f"{type(value).__qualname__}.{name} is the same for every difference")
         return answer
+
+    def _plain(self, name: str, value: Any) -> Any:
+        """What a number says of itself, where its value is here or it tells a float."""
+        base = value_base(type(value))
+        if base in (int, float):
+            return getattr(base, name)(value)
+        held = self._reckoned("__float__", value) if name == "__abs__" and hasattr(type(value), "__float__") else None
+        return abs(held) if type(held) is float else None
 
     def _shadow(self, answer: Any, second: Any, step: Any) -> None:
         """Two objects that came of one question with two numbers, for as long as the case runs."""

@@ -11,6 +11,8 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import pathlib
+import runpy
 import sys
 import types
 from collections.abc import Callable
@@ -22,6 +24,7 @@ from . import asks, follow, mirror
 from .connect import Connection
 from .texts import Texts
 
+_PATHS = (str, pathlib.PosixPath, pathlib.PurePosixPath)
 _STANDARD = os.path.dirname(os.__file__) + "/"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/"
 _PASSING = (__name__.rpartition(".")[0], "_pytest.monkeypatch", "_pytest.outcomes")
@@ -173,6 +176,15 @@ class Loader(importlib.abc.Loader):
         module: Any = self._product.load(spec.name)
         if not isinstance(module, mirror.RemoteModule) and not isinstance(type(module), mirror.MirrorMeta):
             raise ImportError(f"{spec.name} is no module", name=spec.name)
+        # Where it lies is what was found here, whatever it says of itself.
+        if isinstance(module, mirror.RemoteModule):
+            own = mirror._module_dict(module)
+            if spec.has_location:
+                own["__file__"] = spec.origin
+            if spec.submodule_search_locations is not None:
+                own["__path__"] = list(spec.submodule_search_locations)
+        elif spec.has_location and spec.origin is not None:
+            self._product.places[mirror.number_of(module)] = spec.origin
         return module  # type: ignore[no-any-return]
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -258,8 +270,6 @@ def _kept(finder: Finder, name: str, quiet: bool = False) -> Any:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         assert spec.loader is not None
         module = spec.loader.create_module(spec)
-        if spec.has_location and isinstance(module, mirror.RemoteModule):
-            mirror._module_dict(module)["__file__"] = spec.origin
         finder.kept[name] = module
     return module
 
@@ -280,5 +290,14 @@ def _never_here(finder: Finder) -> None:
                 raise ImportError(f"{self.path} is the product's and is not run here")
             execute(self, module)
 
+    run_path = runpy.run_path
+
+    def run_path_of(path_name: Any, init_globals: Any = None, run_name: Any = None) -> Any:
+        file = os.path.abspath(path_name) if type(path_name) in _PATHS else ""
+        if not finder._of_src(file) or init_globals is not None:
+            return run_path(path_name, init_globals, run_name)
+        return dict(finder._product.request(asks.IMPORT, (run_name or "<run_path>", file)).__dict__)
+
+    runpy.run_path = run_path_of  # type: ignore[assignment]
     importlib.machinery.SourceFileLoader.create_module = create_module  # type: ignore[method-assign]
     importlib.machinery.SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign]

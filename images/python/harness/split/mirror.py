@@ -1078,6 +1078,8 @@ def _dunder(self: Any, name: str) -> Any:
     if name == "__class__":
         return _get(self, name)
     cls = type(self)
+    if name == "__file__" and (place := cls._t_peer.places.get(number_of(self))) is not None:
+        return place
     if name in _PER_OBJECT:
         return cls._t_peer.request(asks.GETATTR, (self, name))
     for part in cls.__mro__:

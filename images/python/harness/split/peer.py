@@ -47,6 +47,7 @@ class Peer:
         self.exports = export.Exports()
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.classes: dict[int, Any] = {}
+        self.places: dict[int, str] = {}  # where modules lie that are objects of some class, by number
         self.loops = Loops(self)
         self.values: dict[int, Any] = {}  # the newest values of classes of the other end's
         self.let_go: deque[tuple[int, int]] = deque()

@@ -8,6 +8,7 @@ are not run here at all.
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 import types
@@ -21,9 +22,9 @@ _STANDARD = os.path.dirname(os.__file__) + "/"
 # These make code of names that are checked before: of fields, of members.
 _MAKERS = tuple(_STANDARD + name for name in ("dataclasses.py", "collections/__init__.py", "enum.py"))
 _MOST = 400  # names of one text that are looked at
-_PUBLIC = frozenset(f"__{name}__" for name in ["init", "name", "repr", "str", "eq", "hash", "all", "doc", "slots", "version", "post_init", "call", "len", "iter", "next", "enter", "exit", "getitem", "annotations", "module", "qualname", "future", "firstlineno", "static_attributes", "classcell", "author"])  # fmt: skip
+_PUBLIC = frozenset(f"__{name}__" for name in ["init", "name", "repr", "str", "all", "doc", "slots", "version", "post_init", "file", "annotations", "module", "qualname", "firstlineno", "static_attributes", "classcell", "author"])  # fmt: skip
 _REACHING = frozenset(
-    ("eval", "exec", "compile", "open", "getattr", "setattr", "delattr", "vars", "globals", "locals", "breakpoint", "input",
+    ("type", "eval", "exec", "compile", "open", "getattr", "setattr", "delattr", "vars", "globals", "locals", "breakpoint", "input",
      "exit", "quit", "help", "format_map", "attrgetter", "methodcaller", "modules", "settrace", "setprofile", "f_back", "f_globals",
      "f_locals", "f_builtins", "f_code", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "gi_yieldfrom", "mro",
      "get_objects", "get_referrers", "get_referents", "currentframe", "stack", "environ", "system", "import_module")
@@ -76,8 +77,8 @@ class Texts:
             return
         near = self._near(frame)
         if near is not None:
-            for name in _names(code):
-                if self._reaches(name, near):
+            for name, imported in _names(code):
+                if (name.partition(".")[0] not in _HARMLESS) if imported else self._reaches(name, near):
                     self._tell(f"a text becomes code that says {name[:60]}")
 
     def _near(self, frame: types.FrameType | None) -> types.FrameType | None:
@@ -119,14 +120,16 @@ class Texts:
             raise PermissionError(f"{module}.{name} is not unpickled here")
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    """Every name that a text uses, once."""
-    seen: set[str] = set()
+def _names(code: types.CodeType) -> Iterator[tuple[str, bool]]:
+    """Every name that a text uses, once, and whether it imports it; `lambda` is one."""
+    seen: set[tuple[str, bool]] = set()
     waiting = [code]
     while waiting and len(seen) < _MOST:
         one = waiting.pop()
-        for name in one.co_names:
-            if name not in seen:
-                seen.add(name)
-                yield name
+        imports = {each.argval for each in dis.get_instructions(one) if each.opname == "IMPORT_NAME"}
+        for name in [*one.co_names, *(["_lambda"] if one.co_name == "<lambda>" else [])]:
+            told = name, name in imports
+            if told not in seen:
+                seen.add(told)
+                yield told
         waiting += [const for const in one.co_consts if type(const) is types.CodeType]
