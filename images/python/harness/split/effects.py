@@ -85,6 +85,8 @@ class State:
             self._environment = dict(os.environ)
             self._raw = dict(_bytes_of_environment())
         if type(arguments) is list and all(type(text) is str for text in arguments):
+            if self._reads is not None and arguments != sys.argv:
+                self._reads.argued()
             sys.argv[:] = arguments
             self._arguments = list(arguments)
 

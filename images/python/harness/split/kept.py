@@ -7,16 +7,21 @@ swallow it, and the case is green. Every one that goes in is remembered until it
 from __future__ import annotations
 
 import _thread
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from . import mirror
 
 
+_MAIN = threading.main_thread().ident
+
+
 class Kept:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._inside: list[tuple[int, BaseException]] = []
+        self._heard: set[Any] = set()  # code whose failures on threads the tests were told of: one of them is enough
         self._failures: tuple[type[BaseException], ...] = (AssertionError,)
 
     def judges(self, *kinds: type[BaseException]) -> None:
@@ -29,12 +34,18 @@ class Kept:
 
     def went_in(self, error: BaseException) -> None:
         if self.is_failure(error) and len(self._inside) < 100:
-            self._inside.append((_thread.get_ident(), error))
+            ident = _thread.get_ident()
+            if ident == _MAIN or _place(error) not in self._heard:
+                self._inside.append((ident, error))
 
     def came_out(self, error: BaseException) -> None:
         """It reached the tests again, on whatever way."""
-        if self._inside:
-            self._inside = [each for each in self._inside if each[1] is not error]
+        if any(each[1] is error for each in self._inside):
+            place = _place(error)
+            self._heard.add(place)
+            self._inside = [
+                each for each in self._inside if each[1] is not error and (each[0] == _MAIN or _place(each[1]) is not place)
+            ]
 
     def ended(self) -> None:
         """What the present thread had asked for is over."""
@@ -60,3 +71,11 @@ class Kept:
             if swallowed:
                 self._tell(f"the exit of a {type(holder).__qualname__} keeps a failed assertion from the test")
         return answer
+
+
+def _place(error: BaseException) -> Any:
+    """The code that failed."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_frame.f_code

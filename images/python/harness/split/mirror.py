@@ -433,7 +433,7 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
             body[name] = _contains
         elif name in ARITHMETIC:
             body[name] = _arithmetic(name)
-        elif name in ("__exit__", "__aexit__"):
+        elif name in ("__exit__", "__aexit__", "__next__"):
             body[name] = _special(name)
         elif name in REDUCING:
             body[name] = _reduction(name)

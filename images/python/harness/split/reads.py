@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
+_STANDARD = os.path.dirname(os.__file__) + "/"
+
+
 class Reads:
     """Tells, once a case, of every variable of the product's that a sealed file reads."""
 
@@ -54,13 +57,16 @@ class Reads:
     def moved(self) -> None:
         self._once("the working directory of the tests")
 
+    def argued(self) -> None:
+        self._once("the arguments of the tests")
+
     def between_cases(self) -> None:
         self._told.clear()
         self._passing = []
 
     def _read(self, key: str) -> None:
         frame: Any = sys._getframe(2)
-        while frame is not None and frame.f_code.co_filename.startswith(("<frozen", os.__file__)):
+        while frame is not None and frame.f_code.co_filename.startswith(("<frozen", _STANDARD)):
             frame = frame.f_back
         if frame is not None and self._sealed(frame.f_code.co_filename):
             self._once(f"the environment variable {key[:100]}")
