@@ -10,6 +10,9 @@ use tribunal_core::outcome::{Lane, Pins};
 use tribunal_core::policy::Policy;
 use tribunal_server::sandbox::{AttemptOrder, RunOrder, SandboxError, SealedTree, TreeToSeal};
 
+/// The group that reads sealed tests; the runner's `layout.py` has the same.
+const ORACLE_GROUP: u64 = 990;
+
 /// The text of a sealed file of the suite.
 #[must_use]
 pub fn source(name: &str) -> &'static str {
@@ -42,18 +45,28 @@ pub fn source(name: &str) -> &'static str {
 #[must_use]
 pub(super) fn tar_of(files: &BTreeMap<String, String>) -> Bytes {
     let mut builder = tar::Builder::new(Vec::new());
-    let mut header = tar::Header::new_gnu();
-    header.set_mode(0o755);
-    header.set_entry_type(tar::EntryType::Directory);
-    header.set_size(0);
+    // As the overlay has it: what is sealed is the oracle's alone.
+    let access = |path: &str, everyones: u32| {
+        let mut header = tar::Header::new_gnu();
+        let sealed = path.starts_with("tests/sealed/");
+        header.set_mode(if sealed {
+            everyones & !0o007
+        } else {
+            everyones
+        });
+        header.set_gid(if sealed { ORACLE_GROUP } else { 0 });
+        header
+    };
     for directory in ["src/", "tests/", "tests/sealed/"] {
+        let mut header = access(directory, 0o755);
+        header.set_entry_type(tar::EntryType::Directory);
+        header.set_size(0);
         builder
-            .append_data(&mut header.clone(), directory, std::io::empty())
+            .append_data(&mut header, directory, std::io::empty())
             .unwrap();
     }
     for (path, text) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_mode(0o644);
+        let mut header = access(path, 0o644);
         header.set_size(text.len() as u64);
         builder
             .append_data(&mut header, path, text.as_bytes())

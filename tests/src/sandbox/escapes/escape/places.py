@@ -107,7 +107,10 @@ WAYS["exec-home"] = lambda: executed(program(os.environ.get("HOME", "/home/attem
 def execveat():
     descriptor = os.open(program("/tmp"), os.O_RDONLY)
     null = (ctypes.c_char_p * 1)(None)
-    return in_a_child(lambda: system(322, descriptor, b"", null, null, 0x1000))
+    try:
+        return in_a_child(lambda: system(322, descriptor, b"", null, null, 0x1000))
+    finally:
+        os.close(descriptor)
 
 
 @way("exec-by-loader")
