@@ -18,7 +18,7 @@ TAMPERS, WHAT = 20, 200  # tampers of a phase, and outside of any case
 MARKS, CASES, NODES = 64, 200_000, 64 << 20  # marks of a case; cases, and characters of their ids, of an attempt
 OUTCOMES = ("passed", "failed", "skipped")
 RAISERS = ("sealed", "product", "runner")
-TAMPER_KINDS = ("refused", "universal-equality", "lied", "protocol", "foreign-module", "witness", "audit")
+TAMPER_KINDS = ("refused", "universal-equality", "lied", "protocol", "foreign-module", "changed", "witness", "audit")
 FOLLOWS = {"setup": ("call", "teardown"), "call": ("teardown",), "teardown": (None,)}
 
 

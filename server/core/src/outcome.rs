@@ -232,6 +232,8 @@ pub enum TamperKind {
     Protocol,
     /// A product module from outside the overlay and the dependencies.
     ForeignModule,
+    /// A container that a test passed is another one after the call, and with it what the test computes from it.
+    Changed,
     /// Shared only: a callable or class that is not the product's was replaced.
     Witness,
     /// Shared only: an audit event that no product needs.

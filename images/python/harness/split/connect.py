@@ -129,6 +129,10 @@ class Connection(Peer):
     async def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
         return self.kept.left(holder, error, await answer)
 
+    def changed(self, container: Any) -> None:
+        """An argument is another one after the call, and with it whatever the test computes from it."""
+        self.tamper("changed", f"a {type(container).__name__} that a test gave away")
+
     def starred(self, names: Any, taken: dict[str, Any]) -> None:
         """What a star would put in the place of a test's own names, of built-in ones, or where pytest looks."""
         for name in names:

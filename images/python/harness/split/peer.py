@@ -136,7 +136,7 @@ class Peer:
             if apart:
                 flags |= APART
                 enc.space = Space(self.first)
-            if kind == REQUEST and (op == COMPARE or (op == SPECIAL and value[0] == "__contains__")):
+            if self.oracle and kind == REQUEST and (op == COMPARE or (op == SPECIAL and value[0] == "__contains__")):
                 enc.blind = {}
             enc.value(value)
             out[0] = bytes((kind, op, flags))
@@ -149,7 +149,11 @@ class Peer:
         for number in changed:
             space.snapshots[number] = snapshot(space.objects[number])
         space.settle()
-        link.send(body)
+        try:
+            link.send(body)
+        except LinkGone:
+            link.busy = False
+            raise
 
     @staticmethod
     def _undo(space: Space) -> None:
@@ -163,6 +167,7 @@ class Peer:
             except LinkBroken as error:
                 return self.spoiled(link, error)
             except LinkGone:
+                link.busy = False
                 return self.gone()
             try:
                 return self._read(link, body)
@@ -195,6 +200,8 @@ class Peer:
             news = [(number := dec.u32(), space.objects.get(number), dec.content()) for _ in range(dec.count())]
             for number, held, content in news:
                 self._renew(space, number, held, content)
+                if number & 1 == self.first & 1:
+                    self.changed(held)
         if flags & EXTRA:
             self.extra_in(dec.value())
         if flags & APART:
@@ -359,6 +366,9 @@ class Peer:
 
     def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
         return answer
+
+    def changed(self, container: Any) -> None:
+        """The other end changed a container that was sent to it."""
 
     def starred(self, names: Any, taken: dict[str, Any]) -> None:
         """A module imports all that one of the other end's offers."""

@@ -98,7 +98,7 @@ def oracle():
 def product():
     end = serve.Product.__new__(serve.Product)
     pairs = [socket.socketpair() for _ in range(4)]
-    serve.Product.__init__(end, [mine.detach() for mine, _ in pairs])
+    serve.Product.__init__(end, [mine.detach() for mine, _ in pairs], lambda: None)
 
     def over(*_):
         raise Ended

@@ -238,3 +238,47 @@ def test_a_failed_assertion_that_comes_out_is_nobodys_lie(pair):
     with pair.product.Quiet():
         pair.product.fail(1)
     pair.connection.between_cases()
+
+
+def test_an_argument_that_is_changed_is_told(hostile):
+    values = [1, 2]
+    assert hostile.product.fill(values) == [1, 2, 3]
+    assert values == [1, 2, 3] and hostile.tampers == [("changed", "a list that a test gave away")]
+    hostile.tampers.clear()
+    assert hostile.product.echo(values) == values and hostile.tampers == []
+
+
+def test_a_star_that_takes_names_is_told(hostile):
+    hostile.connection.starred(["echo", "sorted", "pytest_plugins", "mine"], {"mine": 1})
+    assert [what for _, what in hostile.tampers] == [f"a star import takes the name {name}" for name in ("sorted", "pytest_plugins", "mine")]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Money(5)", []), ("[Decimal('1'), -3]", []), ("type('X', (), {})", ["type"]), ("__import__('os')", ["__import__"]),
+        ("TABLE.clear()", ["TABLE"]), ("(lambda: 5)()", ["_lambda"]), ("getattr(5, 'real')", ["getattr"]),
+    ],
+)  # fmt: skip
+def test_a_text_that_reaches_for_more_than_values_is_told(text, told):
+    from harness.split.texts import Texts
+
+    heard = []
+    texts = Texts(heard.append, lambda file: file == __file__, lambda file: False, ())
+    frame = types.SimpleNamespace(f_globals={"TABLE": []}, f_code=test_equality_with_the_neighbourhood_is_told.__code__, f_back=None)
+    texts._near = lambda _: frame
+    texts._run(compile(text, "<string>", "eval"))
+    assert heard == [f"a text becomes code that says {name}" for name in told]
+
+
+def test_a_pickle_asks_for_nothing_that_runs_programs():
+    from harness.split.texts import Texts
+
+    heard = []
+    texts = Texts(heard.append, lambda file: False, lambda file: False, ())
+    for module, name in [("os", "system"), ("builtins", "eval"), ("_pytest.outcomes", "skip")]:
+        with pytest.raises(PermissionError):
+            texts._unpickled(module, name)
+    texts._unpickled("decimal", "Decimal")
+    texts._unpickled("copyreg", "_reconstructor")
+    assert len(heard) == 3

@@ -56,12 +56,19 @@ struct Seen<'a> {
 struct OnBase<'a> {
     outside: HashSet<&'a Tamper>,
     within: HashSet<(&'a NodeId, &'a Tamper)>,
+    /// Cases that base's own product does not end by raising: of others it is not known what it does to its arguments.
+    through: HashSet<&'a NodeId>,
 }
 
 impl<'a> OnBase<'a> {
     fn of(attempts: &'a [AttemptFacts]) -> Self {
         let within = attempts.iter().flat_map(|attempt| &attempt.cases);
+        let through = attempts.iter().flat_map(|attempt| &attempt.cases);
         Self {
+            through: through
+                .filter(|case| case.phases.iter().all(|phase| phase.by != Raiser::Product))
+                .map(|case| &case.node)
+                .collect(),
             outside: attempts
                 .iter()
                 .flat_map(|attempt| &attempt.tamper)
@@ -99,7 +106,9 @@ pub(super) fn runtime(
         for (node, tamper) in outside.chain(within) {
             let excused = tamper.kind == TamperKind::Refused
                 && node.is_some_and(|node| needs_shared(need_shared, node));
-            if excused || base.does(node, tamper) {
+            let unknown = tamper.kind == TamperKind::Changed
+                && node.is_some_and(|node| !base.through.contains(node));
+            if excused || unknown || base.does(node, tamper) {
                 continue;
             }
             let seen = kinds.entry(tamper.kind).or_default();
@@ -131,6 +140,7 @@ fn told(kind: TamperKind, seen: &Seen<'_>, total: usize, about: About) -> Ground
         | TamperKind::UniversalEquality
         | TamperKind::Lied
         | TamperKind::ForeignModule
+        | TamperKind::Changed
         | TamperKind::Witness
         | TamperKind::Audit => Reason::TamperRuntime,
     };
@@ -141,6 +151,9 @@ fn told(kind: TamperKind, seen: &Seen<'_>, total: usize, about: About) -> Ground
         TamperKind::Protocol => "product code sent a message of its own making",
         TamperKind::ForeignModule => {
             "a module of the product came from outside src and its dependencies"
+        }
+        TamperKind::Changed => {
+            "product code changed what a test passed to it and base leaves alone, so that what the test expects is no longer its own"
         }
         TamperKind::Witness => "product code replaced what is not its own",
         TamperKind::Audit => "product code asked the interpreter for what no product needs",

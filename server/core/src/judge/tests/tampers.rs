@@ -47,6 +47,7 @@ fn every_kind_has_its_reason_and_fails_both_verdicts() {
         (TamperKind::Lied, Reason::TamperRuntime),
         (TamperKind::Protocol, Reason::TamperResultChannel),
         (TamperKind::ForeignModule, Reason::TamperRuntime),
+        (TamperKind::Changed, Reason::TamperRuntime),
         (TamperKind::Witness, Reason::TamperRuntime),
         (TamperKind::Audit, Reason::TamperRuntime),
     ] {
@@ -83,6 +84,21 @@ fn what_base_does_as_well_is_nobodys_fault() {
     ] {
         assert_eq!(words(&on(&base, &head)), expected);
     }
+}
+
+#[test]
+fn a_changed_argument_counts_where_base_comes_as_far() {
+    let head = within(tamper(TamperKind::Changed, "a list"));
+    assert_eq!(words(&on(&green(), &head)), "FAIL FAIL PASS");
+    let mut raises = green();
+    raises.0.cases[1].phases[1].by = Raiser::Product;
+    assert_eq!(words(&on(&raises, &head)), "PASS PASS PASS");
+    let mut lacks = green();
+    lacks.0.cases.truncate(1);
+    assert_ne!(
+        codes(&on(&lacks, &head), VerdictKind::OracleIntegrity),
+        [Reason::TamperRuntime]
+    );
 }
 
 #[test]
