@@ -46,7 +46,7 @@ class Fed:
     def __init__(self, frames):
         self.frames = list(frames)
         self.space = Space(2)
-        self.broken = False
+        self.broken = self.busy = False
 
     def send(self, body):
         if len(body) > 70 << 20:
@@ -55,6 +55,7 @@ class Fed:
     def receive(self):
         if not self.frames:
             raise LinkGone("no more")
+        self.busy = False
         return self.frames.pop()
 
 
