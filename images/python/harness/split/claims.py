@@ -62,6 +62,13 @@ class Claims:
             self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__")
         return answer
 
+    def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
+        """`startswith` and `endswith`: a text that begins with everything."""
+        if args and type(args[0]) in (str, bytes) and args[0]:
+            other = (instance, name, (twins.twin(self._coin, args[0]),), ())
+            if self._asked(lambda: self._connection.request(asks.METHOD, other) is True):
+                self._tamper("universal-equality", f"{type(instance).__qualname__}.{name}")
+
     def _others(self, name: str, right: Any) -> list[tuple[str, Any]]:
         """What must not be claimed along with it: comparisons and their right sides."""
         neighbour = near.near(self._coin, right)

@@ -129,6 +129,9 @@ class Connection(Peer):
     async def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
         return self.kept.left(holder, error, await answer)
 
+    def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
+        self.claims.predicate(instance, name, args)
+
     def changed(self, container: Any) -> None:
         """An argument is another one after the call, and with it whatever the test computes from it."""
         self.tamper("changed", f"a {type(container).__name__} that a test gave away")

@@ -20,7 +20,7 @@ from . import asks, export
 from .codec import BY_VALUE, CodecError
 from .probes import ARITHMETIC, REDUCING
 from .real import REAL
-from .stdlib import resolve, value_base
+from .stdlib import resolve, standard_name, value_base
 
 if TYPE_CHECKING:
     from .peer import Peer
@@ -576,6 +576,8 @@ def _enumeration(peer: Peer, number: int, facts: Any) -> Any:
     """A real enum with the members of the original; its other methods forward."""
     members, bases, flag = facts["enum"]
     kinds = tuple(k for k in bases if isinstance(k, type) and not isinstance(k, MirrorMeta))
+    if any(issubclass(kind, type) or standard_name(kind) is None for kind in kinds):
+        raise CodecError("members of a class that has none")
     body_of: dict[str, Any] = {}
     for name, function in facts["functions"].items():
         if not name.startswith("__") or name in (
@@ -593,7 +595,7 @@ def _enumeration(peer: Peer, number: int, facts: Any) -> Any:
     space = metaclass.__prepare__(facts["name"], kinds)
     space["_ignore_"] = ["_t_number", "_t_peer"]
     for name, function in body_of.items():
-        space[name] = _EnumMethod(function)
+        space[name] = _comparison(name, None) if name in _COMPARISONS else _EnumMethod(function)
     value_type = next((k for k in kinds if not issubclass(k, enum.Enum)), None)
     if value_type is not None and not flag:
 
@@ -722,6 +724,8 @@ def exception(peer: Peer, parts: Any) -> BaseException:
         or type(state) is not dict
     ):
         raise CodecError("an exception of no class")
+    if peer.oracle and not isinstance(cls, MirrorMeta) and standard_name(cls) is None:
+        raise CodecError("a new exception of a class of the oracle's own")
     made = _new_exception(cls, args, more)
     own = made.__dict__
     for key, item in state.items():
@@ -1023,6 +1027,8 @@ class RaisedProxy:
         return _reduced(self)
 
 
+# Questions of texts that every text answers with no for some other text, and that change nothing.
+_PREDICATES = frozenset(("startswith", "endswith"))
 _LOCAL, _DATA = object(), object()
 
 
@@ -1059,7 +1065,11 @@ class _Method:
         self.__name__ = name
 
     def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return _get(self, "_peer").request(asks.METHOD, (instance, _get(self, "__name__"), args, tuple(kwargs.items())))
+        name, peer = _get(self, "__name__"), _get(self, "_peer")
+        answer = peer.request(asks.METHOD, (instance, name, args, tuple(kwargs.items())))
+        if answer is True and name in _PREDICATES:
+            peer.predicate(instance, name, args)
+        return answer
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_get(self, "_function"), name)

@@ -367,6 +367,9 @@ class Peer:
     def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
         return answer
 
+    def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
+        """A method that asks about a text said yes."""
+
     def changed(self, container: Any) -> None:
         """The other end changed a container that was sent to it."""
 

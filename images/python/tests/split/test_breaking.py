@@ -282,3 +282,26 @@ def test_a_pickle_asks_for_nothing_that_runs_programs():
     texts._unpickled("decimal", "Decimal")
     texts._unpickled("copyreg", "_reconstructor")
     assert len(heard) == 3
+
+
+class OwnError(Exception):
+    """A test's own."""
+
+
+def test_no_new_exception_of_a_class_of_the_oracle_is_made(hostile):
+    with pytest.raises(ProductBroken):
+        hostile.product.forge_exception(OwnError)
+
+
+def test_an_order_of_members_that_holds_for_all_is_told(hostile):
+    assert hostile.product.Rank.LOW < 5 and hostile.product.Rank.LOW < 500
+    assert {kind for kind, _ in hostile.tampers} == {"universal-equality"}
+
+
+def test_a_text_that_ends_with_everything_is_told(hostile):
+    assert hostile.product.Ending("a").endswith("xyz")
+    assert hostile.tampers == [("universal-equality", "Ending.endswith")]
+
+
+def test_an_honest_ending_is_left_alone(pair):
+    assert pair.product.S("a.txt").endswith(".txt")
