@@ -50,7 +50,7 @@ check: ## formatting, lints, licences
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "cargo-deny is not installed: licences and bans are not checked here"; fi
 
 libraries: bootstrap ## real libraries under their own suites, plain and split; the table goes into docs/SPLIT.md
-	python3 images/python/tests/libraries/run.py --mutants 20 --write
+	python3 images/python/tests/libraries/run.py --write $(if $(MUTANTS),--mutants $(MUTANTS))
 
 reasons: ## docs/REASONS.md from the codes
 	cargo run -q --locked -p tribunal-core --example reasons > docs/REASONS.md.new && mv docs/REASONS.md.new docs/REASONS.md

@@ -199,6 +199,7 @@ def oracle(
 ) -> None:
     """pytest's process. Without links the product is imported into it."""
     from tribunal_harness import warm
+
     sys.argv = ["pytest"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.path += [*layout.import_roots(policy.pythonpath), layout.deps, layout.runner]

@@ -32,6 +32,10 @@ class Compared:
     def lost(self, way: str) -> list[str]:
         return sorted(self.plain - self.ran[way].passed())
 
+    def needing(self, way: str = "split") -> dict[str, int]:
+        """The files that have to be shared, as `tribunal modes` finds them: with a case that is lost, and how many are."""
+        return dict(sorted(Counter(node.split("::", 1)[0] for node in self.lost(way)).items()))
+
     def gained(self, way: str) -> list[str]:
         """Cases that fail plain and pass this way: a hidden failure."""
         plain = self.ran["plain"].outcomes
@@ -79,7 +83,7 @@ def markdown(told: list[Compared]) -> str:
     told = [each for each in told if "plain" in each.ran]
     extra = columns(told)
     head = ["library", "files", "cases", "pass plain", *(f"of them {way}" for way in extra)]
-    head += ["mutants, caught, differ", "shared files, and why"]
+    head += ["shared files", "mutants, caught, differ"]
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for each in told:
         row = [
@@ -89,9 +93,9 @@ def markdown(told: list[Compared]) -> str:
             str(len(each.plain)),
         ]
         row += [counted(each.kept(way), len(each.plain)) if way in each.ran else "" for way in extra]
+        row.append(str(len(each.library.shared)))
         row.append(f"{each.mutants}, {each.caught}, {len(each.differing)}" if each.mutants else "")
-        shared = ", ".join(f"`{file}`" for file in each.library.shared)
-        lines.append("| " + " | ".join([*row, f"{shared}: {each.library.why}" if shared else ""]) + " |")
+        lines.append("| " + " | ".join(row) + " |")
     whole = sum(len(each.plain) for each in told)
     total = [f"all {len(told)}", str(sum(len(each.library.tests()) for each in told)),
              str(sum(len(each.ran["plain"].outcomes) for each in told)), str(whole)]  # fmt: skip
@@ -99,8 +103,15 @@ def markdown(told: list[Compared]) -> str:
                       sum(len(each.plain) for each in told if way in each.ran)) for way in extra]  # fmt: skip
     planted = sum(each.mutants for each in told)
     counts = [planted, sum(each.caught for each in told), sum(len(each.differing) for each in told)]
-    total += [", ".join(map(str, counts)) if planted else "", ""]
+    total += [str(sum(len(each.library.shared) for each in told)), ", ".join(map(str, counts)) if planted else ""]
     lines.append("| " + " | ".join(total) + " |")
+    lines += ["", "| runs shared | cases lost when split | because of |", "| --- | --- | --- |"]
+    for each in told:
+        lost = each.needing() if "split" in each.ran else {}
+        lines += [
+            f"| {each.library.name}: `{file}` | {lost.get(file, '')} | {why} |"
+            for file, why in each.library.shared.items()
+        ]
     return "\n".join(lines)
 
 
@@ -124,6 +135,12 @@ def broken(told: list[Compared]) -> list[str]:
         lines += [f"{way}: {node} fails plain and passes" for each in each_way for node in each.gained(way)]
         lines += [f"{way}: tamper in {each.library.name}" for each in each_way if each.ran[way].tamper]
     for each in told:
+        if "split" in each.ran:
+            lines += [
+                f"split: {each.library.name} {file} is not in table.toml"
+                for file in each.needing()
+                if file not in each.library.shared
+            ]
         lines += [f"mutant: {each.library.name} {line}" for line in each.differing]
         if "modes" in each.ran:
             lines += [f"modes: {node} does not pass" for node in each.lost("modes")]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -29,9 +29,7 @@ class Library:
     pythonpath: tuple[str, ...] = (".", "src")
     deps: tuple[str, ...] = ()
     without: tuple[str, ...] = ()  # prefixes of test files that its own configuration leaves out of a usual run
-    shared: tuple[str, ...] = ()
-    why: str = ""  # what in the shared files a proxy cannot give
-    slow: bool = False  # mutants of it take too long for a bounded run
+    shared: dict[str, str] = field(default_factory=dict)  # files that a proxy cannot do, and what it is in them
 
     @property
     def title(self) -> str:

@@ -127,7 +127,7 @@ def scored(library: Library, tree: Path, files: Sequence[str], parts: dict[str, 
     """Attempts in a scoring container: each part of the files under its isolation."""
     policy = {
         "src_roots": list(library.src), "sealed_roots": list(library.sealed), "pythonpath": list(library.pythonpath),
-        "shared": sorted(parts.get("shared", ())), "attempt_timeout_ms": SECONDS * 1000, "case_timeout_ms": 60_000,
+        "shared": sorted(parts.get("shared", ())), "attempt_timeout_ms": SECONDS * 1000, "case_timeout_ms": 300_000,
         "output_bytes": 1 << 23, "memory_bytes": 1 << 30,
     }  # fmt: skip
     staged = stage(library, tree)
