@@ -1185,8 +1185,8 @@ def _derive(mcls: Any, name: str, bases: tuple[Any, ...], body: dict[str, Any], 
     for key, item in body.items():
         if key not in _UNSENT:
             members[key] = _sent(item)
-    body = dict(body)
-    made = type.__new__(mcls, name, bases, {key: item for key, item in body.items()})
+    theirs = {key: item for key, item in body.items() if isinstance(type(item), MirrorMeta) or type(item) in REMOTES}
+    made = type.__new__(mcls, name, bases, {key: item for key, item in body.items() if key not in theirs})
     abc._abc_init(made)  # type: ignore[attr-defined]
     type.__setattr__(made, "__abstractmethods__", frozenset())
     type.__setattr__(made, "_t_local", True)
@@ -1196,12 +1196,15 @@ def _derive(mcls: Any, name: str, bases: tuple[Any, ...], body: dict[str, Any], 
     for base in made.__mro__:
         if isinstance(base, MirrorMeta) and "_t_local" not in base.__dict__ and "_t_super" not in base.__dict__:
             _complete(peer, base)
-    number = peer.request(
+    number, changed = peer.request(
         asks.SUBCLASS,
         (name, tuple(bases), str(body.get("__module__")), str(body.get("__qualname__", name)), members, more),
     )
     type.__setattr__(made, "_t_number", int(number))
     peer.classes[int(number)] = made
+    for key, item in theirs.items():
+        if key not in changed:  # else the metaclass made something else of it: that is asked for
+            type.__setattr__(made, key, item)
     return made
 
 

@@ -155,7 +155,8 @@ class Ops:
                 body[key] = item
         resolved = types.resolve_bases(bases)
         made = types.new_class(name, resolved, keywords, lambda space: space.update(body))
-        return self._peer.exports.number(made)
+        own = vars(made)
+        return self._peer.exports.number(made), tuple(key for key in members if own.get(key) is not body[key])
 
     @staticmethod
     def _find(value: Any) -> Any:
