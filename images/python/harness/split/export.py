@@ -95,6 +95,9 @@ class Exports:
                 self._blind.pop(id(held[0]), None)
 
 
+_BUILT_IN = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
 def write(peer: Peer, enc: Encoder, value: Any) -> None:
     """A value that does not cross as plain data."""
     kind = type(value)
@@ -122,7 +125,7 @@ def write(peer: Peer, enc: Encoder, value: Any) -> None:
             enc.named(*named)
         else:
             enc.handle(FUNCTION, _number(peer, enc, value), marks)
-    elif kind is types.BuiltinFunctionType and (named := named_as(value, peer.oracle)) is not None:
+    elif kind in _BUILT_IN and (named := named_as(value, peer.oracle)) is not None:
         enc.named(*named)
     elif kind is types.ModuleType or issubclass(kind, types.ModuleType):
         _module(peer, enc, value)

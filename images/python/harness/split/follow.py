@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json.encoder
 import os
+import random
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,19 @@ def install(product: Connection) -> None:
     json.encoder.c_make_encoder = None  # type: ignore[attr-defined]
     _patches(product)
     _children(product)
+    _draws(product)
+
+
+def _draws(product: Connection) -> None:
+    """A test that seeds `random` means what the product draws as well."""
+    seed, theirs = random.seed, product.load("random")
+
+    def seeded(a: Any = None, version: int = 2) -> None:
+        seed(a, version)
+        if type(a) in (int, float, str, bytes, type(None)):
+            product.request(asks.METHOD, (theirs, "seed", (a, version), ()))
+
+    random.seed = seeded  # type: ignore[assignment]
 
 
 def _patches(product: Connection) -> None:

@@ -345,7 +345,7 @@ class Guard:
         if _of_judge(type(self._checked(self._ours(value)))):
             self._refuse(f"what is in a {type(value).__name__}", TypeError)
         iterator = iter(value)
-        return Ops._chunk(iterator) if type(iterator) in FRESH else ((), iterator)
+        return Ops._chunk(iterator) if iterator is not value and type(iterator) in FRESH else ((), iterator)
 
     def _chunk(self, value: Any) -> Any:
         return Ops._chunk(self._ours(value))
@@ -427,6 +427,8 @@ class Guard:
 
 def _of_judge(kind: type) -> bool:
     """Whether it is a class of pytest's, Hypothesis's or the harness's own."""
+    if kind is Namespace:
+        return False
     return str(kind.__module__).partition(".")[0] in _JUDGES
 
 

@@ -1092,12 +1092,22 @@ def _dunder(self: Any, name: str) -> Any:
         return place
     if name in _PER_OBJECT:
         return cls._t_peer.request(asks.GETATTR, (self, name))
+    if name == "__copy__" and not _copies_itself(cls, name):
+        raise AttributeError(name)  # `copy` asks the class; who asks an object (`tee`) means one of its own
     for part in cls.__mro__:
         if part is not object and name in part.__dict__:
             return _get(self, name)
     if name in SPECIALS or name in _OWN_WAY:
         return _get(self, name)
     return cls._t_peer.request(asks.GETATTR, (self, name))
+
+
+def _copies_itself(cls: Any, name: str) -> bool:
+    kinds = [part for part in cls.__mro__ if isinstance(part, MirrorMeta)]
+    return any(
+        name in part.__dict__ or name in part._t_facts["functions"] or name in part._t_facts.get("specials", ())
+        for part in kinds
+    )
 
 
 def _reduced(value: Any) -> Any:

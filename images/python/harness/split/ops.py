@@ -107,7 +107,8 @@ class Ops:
 
     def _iter(self, value: Any) -> Any:
         iterator = iter(value)
-        return self._chunk(iterator) if type(iterator) in FRESH else ((), iterator)
+        # Of an iterator that others hold, too, nothing is taken before it is wanted.
+        return self._chunk(iterator) if iterator is not value and type(iterator) in FRESH else ((), iterator)
 
     @staticmethod
     def _chunk(iterator: Any) -> Any:

@@ -135,6 +135,10 @@ def named_as(value: Any, freely: bool = False) -> tuple[str, str] | None:
         module = getattr(value, "__module__", None)
         if type(module) is str and _standard(module) and _found(module, value.__qualname__) is value:
             return module, value.__qualname__
+    elif freely and isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        module = value.__objclass__.__module__
+        if _standard(module) and _found(module, value.__qualname__) is value:
+            return module, value.__qualname__
     return None
 
 
