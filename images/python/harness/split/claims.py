@@ -50,8 +50,8 @@ class Claims:
     def contains(self, holder: Any, item: Any) -> Any:
         """`in`: a container that holds what was made here and now holds everything."""
         others: list[Any] = [twins.fresh(item)]
-        far = twins.twin(self._coin, item)
-        if type(far) is type(item):
+        far = near.far(self._coin, item)
+        if far is not None:
             others.append(far)
         if self._coin.flip():
             others.reverse()
@@ -65,7 +65,7 @@ class Claims:
     def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
         """`startswith` and `endswith`: a text that begins with everything."""
         if args and type(args[0]) in (str, bytes) and args[0]:
-            other = (instance, name, (twins.twin(self._coin, args[0]),), ())
+            other = (instance, name, (near.far(self._coin, args[0]),), ())
             if self._asked(lambda: self._connection.request(asks.METHOD, other) is True):
                 self._tamper("universal-equality", f"{type(instance).__qualname__}.{name}")
 

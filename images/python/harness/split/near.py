@@ -45,6 +45,17 @@ def near(coin: Coin, value: Any, depth: int = 0) -> Any:
         return None
 
 
+def far(coin: Coin, value: Any) -> Any:
+    """A value of the same type that no container of honest size holds along with it, or None."""
+    kind = type(value)
+    noise = 1 + int.from_bytes(bytes(coin.byte() for _ in range(6)))
+    if kind in (int, float, Decimal, Fraction):
+        return value + kind(noise * 10**9) if value == value and abs(value) < 10**9 else None
+    if kind is str:
+        return f"{_LETTERS[coin.byte() % len(_LETTERS)]}{noise}"
+    return str(noise).encode() if kind is bytes else None
+
+
 def _sign(coin: Coin) -> int:
     return 1 if coin.flip() else -1
 

@@ -305,3 +305,10 @@ def test_a_text_that_ends_with_everything_is_told(hostile):
 
 def test_an_honest_ending_is_left_alone(pair):
     assert pair.product.S("a.txt").endswith(".txt")
+
+
+def test_a_container_of_many_neighbours_is_no_liar(pair):
+    many = pair.product.Stack()
+    for number in range(60):
+        many.push(number)
+    assert all(number in many for number in range(60))
