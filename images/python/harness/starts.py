@@ -12,7 +12,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -104,26 +104,78 @@ class Start:
         # Not even the names of the sealed files: what is forked from this one belongs to the candidate.
         self._product_setup = {"role": PRODUCT, **common, "files": []}
         self._split = any(file not in policy.shared for file in files)
-        self._begin()
+        self._oracle: Zygote | None = None
+        self._product: Zygote | None = None
+        self._ready = False
 
-    def _begin(self) -> None:
-        self.oracle = Zygote(self.hash_seed, self._oracle_setup)
-        self.product = Zygote(self.hash_seed, self._product_setup) if self._split else None
+    @property
+    def oracle(self) -> Zygote:
+        if self._oracle is None:
+            raise StartFailed("a start that was not begun")
+        return self._oracle
+
+    @property
+    def product(self) -> Zygote | None:
+        return self._product
+
+    def begin(self) -> None:
+        """The interpreters come up beside what else is done."""
+        if self._oracle is None:
+            self._oracle = Zygote(self.hash_seed, self._oracle_setup)
+            self._product = Zygote(self.hash_seed, self._product_setup) if self._split else None
 
     def wait_ready(self) -> None:
+        if self._ready:
+            return
+        self.begin()
         modules = self.oracle.ready().get("third_party", [])
         if self.product is not None:
             # It must not read the sealed files to find this out: what was in its memory is in its forks' as well.
             self.product.tell({"preload": modules})
             self.product.ready()
+        self._ready = True
 
     def end(self) -> None:
-        for zygote in (self.oracle, self.product):
+        for zygote in (self._oracle, self._product):
             if zygote is not None:
                 zygote.end()
+        self._oracle = self._product = None
+        self._ready = False
 
     def renew(self) -> None:
         """Fresh interpreters in the place of those that had to be killed."""
-        self.end()
-        self._begin()
-        self.wait_ready()
+        if self._oracle is not None:
+            self.end()
+            self.wait_ready()
+
+
+class Starts:
+    """All starts of a room. The first is up when the room is; the next come up while attempts of those before them run.
+
+    A room whose attempts end early (a red score) never pays for the starts that its held-out attempts would have had.
+    """
+
+    def __init__(self, starts: list[Start]) -> None:
+        self._all = starts
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Start]:
+        return iter(self._all)
+
+    def open(self) -> None:
+        for start in self._all[:1]:
+            start.begin()
+
+    def take(self, index: int) -> Start:
+        """A start that is ready; those that are likely to follow begin."""
+        start = self._all[index]
+        start.wait_ready()
+        for following in self._all[1:2] if index == 0 else self._all:
+            following.begin()
+        return start
+
+    def wait_first(self) -> None:
+        for start in self._all[:1]:
+            start.wait_ready()

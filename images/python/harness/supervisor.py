@@ -25,7 +25,7 @@ from .overlay import Overlay, OverlayError, TarStream
 from .pins import PinPage
 from .reaper import Reaper, Unkillable
 from .record import Ledger
-from .starts import FORK_SECONDS, Start, StartFailed
+from .starts import FORK_SECONDS, Start, StartFailed, Starts
 from .task import Task
 from .watch import AttemptFailed, Limits, Pipes, ServerGone, Watch
 
@@ -70,7 +70,7 @@ class Supervisor:
         self._reaper = Reaper()
         self._configured: Configure | None = None
         self._overlay: Overlay | None = None
-        self._starts: list[Start] = []
+        self._starts = Starts([])
         self._pins: PinPage | None = None
         self._wake = _wake_on_child()
 
@@ -110,12 +110,12 @@ class Supervisor:
         self._pins = PinPage(self._layout.pins)
         if order.clock is not None:
             self._pins.write(order.clock, order.seed or 0, order.policy.cpus)
-        self._starts = [Start(seed, self._layout, order.policy, order.files) for seed in order.hash_seeds]
+        self._starts = Starts([Start(seed, self._layout, order.policy, order.files) for seed in order.hash_seeds])
+        self._starts.open()
         self._overlay = Overlay(self._layout, order.policy.src_roots)
         self._overlay.lay(TarStream(self._tar(order.src_size)))
         self._clean(order.uid_base)
-        for start in self._starts:
-            start.wait_ready()
+        self._starts.wait_first()
         self._configured = order
         self._server.send({"type": "configured", "starts": len(self._starts)})
 
@@ -143,7 +143,7 @@ class Supervisor:
         if configured is None or overlay is None or pins is None:
             raise BadOrder("an attempt before configure")
         order = Attempt.parse(message, len(self._starts))
-        start = self._starts[order.start]
+        start = self._starts.take(order.start)
         uid = configured.uid_base + 2 * order.attempt % (configured.uid_count & ~1)
         product_uid = uid + 1 if order.split else None
         owner = uid if product_uid is None else product_uid
