@@ -1,7 +1,7 @@
 """Canaries: planted cases that must fail, among the others and under names like theirs.
 
-PID 1 draws how many, where and with which words they fail; it takes them out of what the server is told, and counts those
-that did not fail by exactly these words. Whatever turns failures into passes turns theirs as well.
+PID 1 draws how many, where and with which words they fail; it takes them out of what the server is told, and counts
+those that did not fail by exactly these words. Whatever turns failures into passes turns theirs as well.
 """
 
 import random

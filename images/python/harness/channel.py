@@ -1,8 +1,8 @@
 """The attempt's side of the record pipe.
 
 The only writer of records: the witness's pen, which marks each with a key that no Python object holds. It keeps its own
-references to the few functions it needs, taken before any code of the candidate ran, and is silent in forks: a child of a
-test that falls back into pytest says nothing and ends.
+references to the few functions it needs, taken before any code of the candidate ran, and is silent in forks: a child
+of a test that falls back into pytest says nothing and ends.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Must-fail: sealed modules compiled so that each end of a test function raises.
 
 A case that passes all the same was not decided by its test. Test functions are those whose names pytest or unittest
-collects; one that a file did not define as such (a factory's, or one that it imports) is wrapped instead, when its case is
-about to run.
+collects; one that a file did not define as such (a factory's, or one that it imports) is wrapped instead, when its
+case is about to run.
 """
 
 import ast

@@ -1,7 +1,8 @@
 """The witness: loads the native module, tells it whose code is whose, and arms it for a shared part.
 
 `images/witness` says what it sees. A zygote loads it, and has it watch where the policy names shared files; an attempt
-gives it the record pipe in any case, because it is the only pen, and arms it where product code will run in its process.
+gives it the record pipe in any case, because it is the only pen, and arms it where product code will run in its
+process.
 """
 
 import ctypes

@@ -96,7 +96,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     rows = json.dumps([row[:3] for row in TABLE])
     drive = Path(__file__).parent / "witness/drive.py"
     ran = subprocess.run(
-        [sys.executable, "-S", str(drive), LIBRARY, str(folder)], input=rows, capture_output=True, text=True, check=False
+        [sys.executable, "-S", str(drive), LIBRARY, str(folder)],
+        input=rows,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.stdout, ran.stderr
     answer: dict[str, object] = json.loads(ran.stdout)

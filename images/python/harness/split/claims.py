@@ -1,8 +1,8 @@
 """What objects of the product claim of the tests' values, and whether they claim it of others too.
 
-Every equality that holds is asked again of a near neighbour and of a value far away, every order of what contradicts it, at
-places that the product cannot foresee; nothing in a question tells which one is the test's. A wrong object that says yes to
-the first question it hears is found out two times in three.
+Every equality that holds is asked again of a near neighbour and of a value far away, every order of what contradicts
+it, at places that the product cannot foresee; nothing in a question tells which one is the test's. A wrong object
+that says yes to the first question it hears is found out two times in three.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Claims:
         """A comparison by the product's class. Its answer must be a bool, and it must know a difference."""
         others = self._others(name, right)
         before = self._coin.byte() % (len(others) + 1)
-        claimed = any([self._claims(left, *other) for other in others[:before]])
+        claimed = any([self._claims(left, *other) for other in others[:before]])  # noqa: C419  every question is asked
         answer = self._connection.request(asks.COMPARE, (name, left, right), True)
         if answer is not True and answer is not False and answer is not NotImplemented and not _is_array(answer):
             self._tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
@@ -56,7 +56,7 @@ class Claims:
         if self._coin.flip():
             others.reverse()
         before = self._coin.byte() % (len(others) + 1)
-        claimed = any([self._holds(holder, other) for other in others[:before]])
+        claimed = any([self._holds(holder, other) for other in others[:before]])  # noqa: C419  every question is asked
         answer = self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True)
         if answer is True and any([claimed, *[self._holds(holder, other) for other in others[before:]]]):
             self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__")
@@ -89,7 +89,9 @@ class Claims:
         return self._asked(lambda: _says(name, self._connection.request(asks.COMPARE, (name, left, right), True)))
 
     def _holds(self, holder: Any, item: Any) -> bool:
-        return self._asked(lambda: self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True) is True)
+        return self._asked(
+            lambda: self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True) is True
+        )
 
     def _asked(self, question: Callable[[], bool]) -> bool:
         ident = _thread.get_ident()

@@ -220,7 +220,7 @@ class Connection(Peer):
         answer = self.request(asks.SPECIAL, (name, (value, *args)))
         if not args and probes.is_number(answer):
             plain = self._plain(name, value)
-            if probes.is_number(plain) and answer == answer and answer != plain:
+            if probes.is_number(plain) and answer == answer and answer != plain:  # noqa: PLR0124  not a number
                 self.tamper("lied", f"{type(value).__qualname__}.{name} is not what its value is")
         shadow = self._shadows.get(mirror.number_of(value)) if self._shadows else None
         if shadow is not None:

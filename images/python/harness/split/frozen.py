@@ -1,7 +1,7 @@
 """Frozen time: what a sealed test does with freezegun holds in the product, too.
 
-freezegun replaces the clock functions of the process that it runs in. Where it is one of the project's dependencies both
-processes have it, and the product's own is started, moved and stopped along with the oracle's.
+freezegun replaces the clock functions of the process that it runs in. Where it is one of the project's dependencies
+both processes have it, and the product's own is started, moved and stopped along with the oracle's.
 """
 
 from __future__ import annotations

@@ -92,9 +92,12 @@ class Guard:
         self._mine = Given()
         self._table: dict[int, Callable[[Any], Any]] = {
             asks.CALL: self._call, asks.METHOD: self._method, asks.GETATTR: self._getattr, asks.SETATTR: self._setattr,
-            asks.DELATTR: self._delattr, asks.SPECIAL: self._special, asks.COMPARE: self._compare, asks.ITER: self._iter,
-            asks.CHUNK: self._chunk, asks.FACTS: self._facts, asks.INSTANCE: self._instance, asks.SUBCLASSCHECK: self._subclass,
-            asks.STEP: self._step, asks.SIGNATURE: self._signature, asks.DIR: self._dir, asks.COPY: self._copy(copy.copy),
+            asks.DELATTR: self._delattr, asks.SPECIAL: self._special, asks.COMPARE: self._compare,
+            asks.ITER: self._iter,
+            asks.CHUNK: self._chunk, asks.FACTS: self._facts, asks.INSTANCE: self._instance,
+            asks.SUBCLASSCHECK: self._subclass,
+            asks.STEP: self._step, asks.SIGNATURE: self._signature, asks.DIR: self._dir,
+            asks.COPY: self._copy(copy.copy),
             asks.DEEPCOPY: self._copy(copy.deepcopy), asks.FIELDS: self._fields,
             asks.SCHEDULE: self._schedule, asks.CANCEL: connection.loops.cancel,
         }  # fmt: skip
@@ -122,7 +125,12 @@ class Guard:
         return bool(known) or isinstance(kind, MirrorMeta)
 
     def _is_open(self, kind: type) -> bool:
-        return self.of_sealed(kind) or kind.__module__ in _KNOWN or kind is Namespace or self._connection.is_dependency(kind)
+        return (
+            self.of_sealed(kind)
+            or kind.__module__ in _KNOWN
+            or kind is Namespace
+            or self._connection.is_dependency(kind)
+        )
 
     def _checked(self, target: Any) -> Any:
         if isinstance(target, _INSIDES):
@@ -130,7 +138,8 @@ class Guard:
         return target
 
     def _ours(self, target: Any) -> Any:
-        """Only what was sent as an object is asked about; of plain values the product has copies, of what has a name its own."""
+        """Only what was sent as an object is asked about; of plain values the product has copies, of what has a name
+        its own."""
         if not self._connection.exports.holds(target):
             raise CodecError("a question about what is no object of the oracle's")
         if self._connection.exports.is_blind(target) and not self._connection.claims.asking():
@@ -253,12 +262,18 @@ class Guard:
         allowed = (
             self.of_sealed(kind) or isinstance(target, types.SimpleNamespace) or kind.__module__ == "unittest.mock"
         )
-        if name.startswith("_") or isinstance(target, (type, BaseException, unittest.TestCase)) or method or not allowed:
+        if (
+            name.startswith("_")
+            or isinstance(target, (type, BaseException, unittest.TestCase))
+            or method
+            or not allowed
+        ):
             self._refuse(f"setting {name} of a {kind.__name__}", AttributeError)
         setattr(target, name, content)
 
     def _is_markable(self, target: Any, name: str) -> bool:
-        """A decorator of the product's leaves a mark on a sealed function: not on a case, and not one that pytest reads."""
+        """A decorator of the product's leaves a mark on a sealed function: not on a case, and not one that pytest
+        reads."""
         if type(target) is not types.FunctionType or name.startswith(("_", "pytest", "hypothesis", "is_hypothesis")):
             return False
         return (
@@ -424,6 +439,7 @@ class Guard:
             return how(target)
 
         return serve
+
 
 def _of_judge(kind: type) -> bool:
     """Whether it is a class of pytest's, Hypothesis's or the harness's own."""

@@ -31,7 +31,8 @@ _PASSING = (__name__.rpartition(".")[0], "_pytest.monkeypatch", "_pytest.outcome
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Answers for the product. What a top-level name means is read from the src roots here; the product is not asked."""
+    """Answers for the product. What a top-level name means is read from the src roots here; the product is not
+    asked."""
 
     def __init__(
         self, product: Connection, sealed: Callable[[Any], bool], roots: tuple[str, ...], runner: tuple[str, ...],
@@ -102,7 +103,9 @@ class Finder(importlib.abc.MetaPathFinder):
     def _sealed_below(self, fullname: str) -> importlib.machinery.ModuleSpec:
         """A sealed module inside a package of the product's."""
         spec = importlib.machinery.PathFinder.find_spec(fullname, self._places(fullname))
-        if spec is None or not any(self._sealed(str(p)) for p in [spec.origin, *(spec.submodule_search_locations or ())]):
+        if spec is None or not any(
+            self._sealed(str(p)) for p in [spec.origin, *(spec.submodule_search_locations or ())]
+        ):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         return spec
 
@@ -130,7 +133,8 @@ class Finder(importlib.abc.MetaPathFinder):
         return any(path == root or path.startswith(root + "/") for root in self._roots)
 
     def dependency(self, module: Any, name: Any) -> Any:
-        """A class of one of the project's dependencies, as this process has it loaded: not the runner's, nor anybody's source here."""
+        """A class of one of the project's dependencies, as this process has it loaded: not the runner's, nor
+        anybody's source here."""
         held = sys.modules.get(module) if type(module) is str else None
         file = getattr(held, "__file__", None)
         if type(held) is not types.ModuleType or type(file) is not str or type(name) is not str:

@@ -1,7 +1,7 @@
 """Failed assertions of the tests that the product keeps to itself.
 
-A callback, a decorated test, the body of a `with` block: there a test's own assertion passes through product code, which can
-swallow it, and the case is green. Every one that goes in is remembered until it comes out again.
+A callback, a decorated test, the body of a `with` block: there a test's own assertion passes through product code,
+which can swallow it, and the case is green. Every one that goes in is remembered until it comes out again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from . import mirror
-
 
 _MAIN = threading.main_thread().ident
 
@@ -44,7 +43,9 @@ class Kept:
             place = _place(error)
             self._heard.add(place)
             self._inside = [
-                each for each in self._inside if each[1] is not error and (each[0] == _MAIN or _place(each[1]) is not place)
+                each
+                for each in self._inside
+                if each[1] is not error and (each[0] == _MAIN or _place(each[1]) is not place)
             ]
 
     def ended(self) -> None:

@@ -31,11 +31,22 @@ _set = object.__setattr__
 # Special methods that a mirror may have; each is there only if the original's class has it.
 SPECIALS = frozenset(
     f"__{name}__"
-    for name in ["call", "len", "length_hint", "getitem", "setitem", "delitem", "contains", "iter", "next", "reversed", "missing", "bool", "str", "repr", "format", "bytes", "hash", "eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "iadd", "sub", "rsub", "isub", "mul", "rmul", "imul", "truediv", "rtruediv", "itruediv", "floordiv", "rfloordiv", "ifloordiv", "mod", "rmod", "imod", "divmod", "rdivmod", "pow", "rpow", "ipow", "matmul", "rmatmul", "imatmul", "lshift", "rlshift", "ilshift", "rshift", "rrshift", "irshift", "and", "rand", "iand", "or", "ror", "ior", "xor", "rxor", "ixor", "neg", "pos", "abs", "invert", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil", "enter", "exit", "aenter", "aexit", "aiter", "anext", "await", "get", "set", "delete", "set_name", "fspath", "dir", "sizeof", "copy", "deepcopy", "instancecheck", "subclasscheck", "array", "html", "json", "rich", "call_later", "buffer"]
+    for name in ["call", "len", "length_hint", "getitem", "setitem", "delitem", "contains", "iter", "next",
+    "reversed", "missing", "bool", "str", "repr", "format", "bytes", "hash", "eq", "ne", "lt", "le", "gt", "ge",
+    "add", "radd", "iadd", "sub", "rsub", "isub", "mul", "rmul", "imul", "truediv", "rtruediv", "itruediv",
+    "floordiv", "rfloordiv", "ifloordiv", "mod", "rmod", "imod", "divmod", "rdivmod", "pow", "rpow", "ipow",
+    "matmul", "rmatmul", "imatmul", "lshift", "rlshift", "ilshift", "rshift", "rrshift", "irshift", "and", "rand",
+    "iand", "or", "ror", "ior", "xor", "rxor", "ixor", "neg", "pos", "abs", "invert", "int", "float", "complex",
+    "index", "round", "trunc", "floor", "ceil", "enter", "exit", "aenter", "aexit", "aiter", "anext", "await", "get",
+    "set", "delete", "set_name", "fspath", "dir", "sizeof", "copy", "deepcopy", "instancecheck", "subclasscheck",
+    "array", "html", "json", "rich", "call_later", "buffer"]
 )  # fmt: skip
 _BINARY = frozenset(
     f"__{name}__"
-    for name in ["eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "matmul", "rmatmul", "lshift", "rlshift", "rshift", "rrshift", "and", "rand", "or", "ror", "xor", "rxor", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ilshift", "irshift", "iand", "ior", "ixor"]
+    for name in ["eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv",
+    "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "matmul", "rmatmul",
+    "lshift", "rlshift", "rshift", "rrshift", "and", "rand", "or", "ror", "xor", "rxor", "iadd", "isub", "imul",
+    "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ilshift", "irshift", "iand", "ior", "ixor"]
 )  # fmt: skip
 _COMPARISONS = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 _OWN_WAY = frozenset(
@@ -255,7 +266,8 @@ class Code:
         self._function = function
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("co_varnames", "co_argcount", "co_name", "co_kwonlyargcount", "co_posonlyargcount", "co_firstlineno",
+        if name in ("co_varnames", "co_argcount", "co_name", "co_kwonlyargcount", "co_posonlyargcount",
+        "co_firstlineno",
                     "co_filename"):  # fmt: skip
             function = self._function
             return _get(function, "_t_peer").request(asks.SIGNATURE, (function, name))
@@ -550,9 +562,10 @@ def _shield(made: Any) -> None:
         if part is object or isinstance(part, MirrorMeta) or part in (Proxy, ValueProxy, RaisedProxy):
             continue
         for name in part.__dict__:
-            if name.startswith("__") and name.endswith("__") and name not in _OWN_WAY and name not in made.__dict__:
-                if not any(name in base.__dict__ for base in made.__mro__ if isinstance(base, MirrorMeta)):
-                    type.__setattr__(made, name, _iterator if name == "__iter__" else _special(name))
+            if not name.startswith("__") or not name.endswith("__") or name in _OWN_WAY or name in made.__dict__:
+                continue
+            if not any(name in base.__dict__ for base in made.__mro__ if isinstance(base, MirrorMeta)):
+                type.__setattr__(made, name, _iterator if name == "__iter__" else _special(name))
 
 
 def _maker(made: Any) -> Any:

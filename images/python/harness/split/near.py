@@ -1,4 +1,5 @@
-"""Values that differ from a given one by as little as can be: what an equality that only knows the neighbourhood takes for it.
+"""Values that differ from a given one by as little as can be: what an equality that only knows the neighbourhood
+takes for it.
 
 A twin far away is told apart by whoever knows about how large an answer is; these are not. Where in a container the
 difference is, nobody can foresee. None where no such neighbour is known: objects of the product's own classes, mostly.
@@ -50,7 +51,7 @@ def far(coin: Coin, value: Any) -> Any:
     kind = type(value)
     noise = 1 + int.from_bytes(bytes(coin.byte() for _ in range(6)))
     if kind in (int, float, Decimal, Fraction):
-        return value + kind(noise * 10**9) if value == value and abs(value) < 10**9 else None
+        return value + kind(noise * 10**9) if value == value and abs(value) < 10**9 else None  # noqa: PLR0124  not a number
     if kind is str:
         return f"{_LETTERS[coin.byte() % len(_LETTERS)]}{noise}"
     return str(noise).encode() if kind is bytes else None
@@ -61,7 +62,7 @@ def _sign(coin: Coin) -> int:
 
 
 def _float(coin: Coin, value: float) -> float | None:
-    if value != value or value in (float("inf"), float("-inf")):
+    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124  not a number
         return None
     if value == int(value) and abs(value) < 1e15:
         return value + _sign(coin)
@@ -118,7 +119,8 @@ _MAKERS: dict[type, Callable[[Coin, Any], Any]] = {
     str: _text, bytes: _bytes, bytearray: lambda coin, value: bytearray(_bytes(coin, bytes(value))),
     datetime.date: lambda coin, value: value + datetime.timedelta(_sign(coin)),
     datetime.datetime: _moment, datetime.time: _moment,
-    datetime.timedelta: lambda coin, value: value + datetime.timedelta(microseconds=1 if value.microseconds else 1_000_000),
+    datetime.timedelta: lambda coin,
+    value: value + datetime.timedelta(microseconds=1 if value.microseconds else 1_000_000),
     uuid.UUID: lambda coin, value: uuid.UUID(int=value.int ^ 1),
     pathlib.PosixPath: lambda coin, value: value.with_name(_text(coin, value.name)) if value.name else value / "x",
     pathlib.PurePosixPath: lambda coin, value: value.with_name(_text(coin, value.name)) if value.name else value / "x",
@@ -156,7 +158,7 @@ def _pairs(coin: Coin, value: Any, depth: int) -> Any:
 
 
 _CONTAINERS: dict[type, Callable[[Coin, Any, int], Any]] = {
-    list: lambda coin, value, depth: _replaced(coin, value, depth),
+    list: _replaced,
     tuple: lambda coin, value, depth: tuple(_replaced(coin, list(value), depth)),
     deque: lambda coin, value, depth: deque(_replaced(coin, list(value), depth), value.maxlen),
     set: lambda coin, value, depth: _other_set(set(_replaced(coin, list(value), depth)), value),

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from .peer import Peer
 
 CHUNK = 256
-FRESH = tuple(
-    type(iter(sample)) for sample in ([], (), {}, {}.values(), {}.items(), set(), "", b"", bytearray(), range(0))
-) + (type(reversed([])), type(iter(range(1 << 70))), type(reversed({})))  # fmt: skip
+_SAMPLES: tuple[Any, ...] = ([], (), {}, {}.values(), {}.items(), set(), "", b"", bytearray(), range(0), range(1 << 70))
+FRESH = (*(type(iter(sample)) for sample in _SAMPLES), type(reversed([])), type(reversed({})))
 
 _BUILT_IN: dict[str, Callable[..., Any]] = {
     "__repr__": repr, "__str__": str, "__format__": format, "__bool__": bool, "__len__": len, "__hash__": hash,
@@ -60,7 +59,8 @@ class Ops:
             asks.INSTANCE: lambda v: isinstance(*v), asks.SUBCLASSCHECK: lambda v: issubclass(*v), asks.DIR: dir,
             asks.STEP: self._step, asks.COPY: copy.copy, asks.DEEPCOPY: copy.deepcopy, asks.DUMP: pickle.dumps,
             asks.LOAD: self._load, asks.FIELDS: facts.fields, asks.SIGNATURE: lambda v: facts.signature(*v),
-            asks.MEMBERS: facts.members, asks.FIND: self._find, asks.IMPORT: self._import, asks.RELOAD: importlib.reload,
+            asks.MEMBERS: facts.members, asks.FIND: self._find, asks.IMPORT: self._import,
+            asks.RELOAD: importlib.reload,
             asks.SCHEDULE: peer.loops.schedule, asks.CANCEL: peer.loops.cancel, asks.INSIDE: self._inside,
         }  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Whether what the product says of numbers and contents holds together: questions beside the tests' own.
 
 A test that never asks for equality, `abs(got - want) < eps` say, is answered by an object that is near to everything.
-So differences and quotients are asked for a number below and one above too, and what an object holds is compared from one look to the next. Nothing here knows what is right; an honest object passes
-because it is one object.
+So differences and quotients are asked for a number below and one above too, and what an object holds is compared from
+one look to the next. Nothing here knows what is right; an honest object passes because it is one object.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ def neighbours(coin: Coin, value: Any) -> tuple[Any, Any] | None:
     """A number below and one above, of the same type and about the same size, in an order that nobody foresees."""
     kind = type(value)
     try:
-        step = 1 + coin.byte() + abs(value) // 16 if kind is int else kind(1 + coin.byte()) / kind(8) + abs(value) / kind(16)
+        step = (
+            1 + coin.byte() + abs(value) // 16
+            if kind is int
+            else kind(1 + coin.byte()) / kind(8) + abs(value) / kind(16)
+        )
         below, above = value - step, value + step
     except ArithmeticError:
         return None

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-
 _STANDARD = os.path.dirname(os.__file__) + "/"
 
 

@@ -1,7 +1,7 @@
 """Immutable values of the standard library that cross by value: each as a tuple of plainer ones.
 
-Every row is (exact type, parts of a value, value of parts). Makers may raise anything on impossible parts; the codec turns
-it into its own error. Never a type whose making runs code that the parts choose.
+Every row is (exact type, parts of a value, value of parts). Makers may raise anything on impossible parts; the codec
+turns it into its own error. Never a type whose making runs code that the parts choose.
 """
 
 from __future__ import annotations
@@ -66,12 +66,14 @@ def _time(*parts: Any) -> datetime.time:
 def _moment(*parts: Any) -> time.struct_time:
     *numbers, zone, offset = parts
     whole = tuple(_whole(n) for n in numbers)
-    return time.struct_time((*whole, zone if zone is None else _text(zone), offset if offset is None else _whole(offset)))
+    return time.struct_time(
+        (*whole, zone if zone is None else _text(zone), offset if offset is None else _whole(offset))
+    )
 
 
 TABLE: list[Row] = [
     (time.struct_time, lambda v: (*v, v.tm_zone, v.tm_gmtoff), _moment),
-    (os.terminal_size, lambda v: tuple(v), lambda *n: os.terminal_size(tuple(_whole(x) for x in n))),
+    (os.terminal_size, tuple, lambda *n: os.terminal_size(tuple(_whole(x) for x in n))),
     (Decimal, lambda v: (str(v),), lambda text: Decimal(_text(text))),
     (Fraction, lambda v: (v.numerator, v.denominator), _fraction),
     (UUID, lambda v: (v.int,), lambda number: UUID(int=_whole(number))),

@@ -69,7 +69,8 @@ class Space:
         ]
 
     def to_forget(self) -> list[int]:
-        """What the oracle gives up now and has not told yet: what no test holds any more, all but the newest, the large."""
+        """What the oracle gives up now and has not told yet: what no test holds any more, all but the newest, the
+        large."""
         objects = self.objects
         if not objects:
             return self._untold

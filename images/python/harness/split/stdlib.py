@@ -87,7 +87,8 @@ _CLASSES: tuple[type, ...] = (
     collections.OrderedDict, collections.Counter, collections.defaultdict, collections.deque, collections.ChainMap,
     collections.UserDict, collections.UserList, collections.UserString, datetime.date, datetime.datetime, datetime.time,
     datetime.timedelta, datetime.timezone, datetime.tzinfo, decimal.Decimal, fractions.Fraction, uuid.UUID,
-    pathlib.PurePath, pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.Path, pathlib.PosixPath, re.Pattern, re.Match,
+    pathlib.PurePath, pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.Path, pathlib.PosixPath, re.Pattern,
+    re.Match,
     enum.Enum, enum.IntEnum, enum.Flag, enum.IntFlag, enum.StrEnum, abc.ABC, types.SimpleNamespace, types.NoneType,
     types.EllipsisType, types.NotImplementedType, types.MappingProxyType, types.GeneratorType, types.CoroutineType,
     types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType, type, object, property, super,
@@ -169,11 +170,17 @@ def resolve(module: str, name: str, only_safe: bool) -> Any:
 
 def _may_be_raised(found: Any, module: str, name: str) -> bool:
     """Public exception classes of the standard library, under their own names."""
-    return isinstance(found, type) and issubclass(found, BaseException) and not _private(name) and standard_name(found) == (module, name)
+    return (
+        isinstance(found, type)
+        and issubclass(found, BaseException)
+        and not _private(name)
+        and standard_name(found) == (module, name)
+    )
 
 
 def _private(name: str) -> bool:
-    """Exceptions that the standard library raises to itself: unittest takes its own `_ShouldStop` for a test that is over."""
+    """Exceptions that the standard library raises to itself: unittest takes its own `_ShouldStop` for a test that is
+    over."""
     return any(part.startswith("_") for part in name.split("."))
 
 
@@ -208,7 +215,8 @@ _PARTS: tuple[tuple[type, Any], ...] = (
     (bool, bool), (int, int.__int__), (float, float.__float__), (complex, complex.__complex__), (str, str.__str__),
     (bytes, lambda v: bytes(memoryview(v))), (tuple, lambda v: tuple(tuple.__iter__(v))),
     (frozenset, lambda v: frozenset(frozenset.__iter__(v))),
-    (datetime.datetime, lambda v: REAL.datetime(v.year, v.month, v.day, v.hour, v.minute, v.second, v.microsecond, v.tzinfo, fold=v.fold)),
+    (datetime.datetime, lambda v: REAL.datetime(v.year, v.month, v.day, v.hour, v.minute, v.second, v.microsecond,
+    v.tzinfo, fold=v.fold)),
     (datetime.date, lambda v: REAL.date(v.year, v.month, v.day)),
     (datetime.timedelta, lambda v: datetime.timedelta(v.days, v.seconds, v.microseconds)),
     (decimal.Decimal, lambda v: decimal.Decimal(decimal.Decimal.__str__(v))),

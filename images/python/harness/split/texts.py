@@ -1,9 +1,9 @@
 """Text that becomes code in the oracle: `eval(repr(x))`, `exec` of generated source, annotations, pickles.
 
-A test may do all that with what the product gave it, and then the product's text runs where the tests are. It is looked at
-before it runs. What reaches for more than values and public names is told, one name at a time: base's own texts say the
-same names, a text that digs for the oracle's insides says others. Files under a src root, and what only an attack unpickles,
-are not run here at all.
+A test may do all that with what the product gave it, and then the product's text runs where the tests are. It is
+looked at before it runs. What reaches for more than values and public names is told, one name at a time: base's own
+texts say the same names, a text that digs for the oracle's insides says others. Files under a src root, and what only
+an attack unpickles, are not run here at all.
 """
 
 from __future__ import annotations
@@ -22,25 +22,36 @@ _STANDARD = os.path.dirname(os.__file__) + "/"
 # These make code of names that are checked before: of fields, of members.
 _MAKERS = tuple(_STANDARD + name for name in ("dataclasses.py", "collections/__init__.py", "enum.py"))
 _MOST = 400  # names of one text that are looked at
-_PUBLIC = frozenset(f"__{name}__" for name in ["init", "name", "repr", "str", "all", "doc", "slots", "version", "post_init", "file", "annotations", "module", "qualname", "firstlineno", "static_attributes", "classcell", "author"])  # fmt: skip
+_PUBLIC = frozenset(f"__{name}__" for name in ["init", "name", "repr", "str", "all", "doc", "slots", "version",
+"post_init", "file", "annotations", "module", "qualname", "firstlineno", "static_attributes", "classcell",
+"author"])  # fmt: skip
 _REACHING = frozenset(
-    ("type", "eval", "exec", "compile", "open", "getattr", "setattr", "delattr", "vars", "globals", "locals", "breakpoint", "input",
-     "exit", "quit", "help", "format_map", "attrgetter", "methodcaller", "modules", "settrace", "setprofile", "f_back", "f_globals",
-     "f_locals", "f_builtins", "f_code", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "gi_yieldfrom", "mro",
+    ("type", "eval", "exec", "compile", "open", "getattr", "setattr", "delattr", "vars", "globals", "locals",
+    "breakpoint", "input",
+     "exit", "quit", "help", "format_map", "attrgetter", "methodcaller", "modules", "settrace", "setprofile",
+     "f_back", "f_globals",
+     "f_locals", "f_builtins", "f_code", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "gi_yieldfrom",
+     "mro",
      "get_objects", "get_referrers", "get_referents", "currentframe", "stack", "environ", "system", "import_module")
 )  # fmt: skip
 _HARMLESS = frozenset(
-    ("datetime", "decimal", "fractions", "collections", "uuid", "pathlib", "re", "math", "numpy", "np", "enum", "typing", "json",
-     "ipaddress", "zoneinfo", "dataclasses", "functools", "itertools", "statistics", "string", "cmath", "numbers", "textwrap")
+    ("datetime", "decimal", "fractions", "collections", "uuid", "pathlib", "re", "math", "numpy", "np", "enum",
+    "typing", "json",
+     "ipaddress", "zoneinfo", "dataclasses", "functools", "itertools", "statistics", "string", "cmath", "numbers",
+     "textwrap")
 )  # fmt: skip
 _UNPICKLED = frozenset(
-    ("copyreg", "_codecs", "collections", "datetime", "decimal", "fractions", "uuid", "pathlib", "pathlib._local", "re", "numpy",
+    ("copyreg", "_codecs", "collections", "datetime", "decimal", "fractions", "uuid", "pathlib", "pathlib._local",
+    "re", "numpy",
      "ipaddress", "zoneinfo", "array", "enum", "types", "random")
 )  # fmt: skip
 _NEVER_UNPICKLED = frozenset(
-    ("os", "posix", "nt", "subprocess", "_posixsubprocess", "sys", "importlib", "runpy", "code", "codeop", "ctypes", "_ctypes", "gc",
-     "inspect", "pty", "shutil", "socket", "signal", "pdb", "bdb", "timeit", "profile", "cProfile", "pickle", "_pickle", "marshal",
-     "pytest", "_pytest", "pluggy", "tribunal_harness", "harness", "atexit", "builtins", "operator", "_operator", "functools",
+    ("os", "posix", "nt", "subprocess", "_posixsubprocess", "sys", "importlib", "runpy", "code", "codeop", "ctypes",
+    "_ctypes", "gc",
+     "inspect", "pty", "shutil", "socket", "signal", "pdb", "bdb", "timeit", "profile", "cProfile", "pickle",
+     "_pickle", "marshal",
+     "pytest", "_pytest", "pluggy", "tribunal_harness", "harness", "atexit", "builtins", "operator", "_operator",
+     "functools",
      "threading", "_thread", "webbrowser", "platform", "webbrowser", "logging", "multiprocessing", "asyncio")
 )  # fmt: skip
 
@@ -49,7 +60,8 @@ class Texts:
     """Hears of every text that becomes code in this process, as an audit hook: nothing takes it out again."""
 
     def __init__(
-        self, tell: Callable[[str], None], sealed: Callable[[Any], bool], of_src: Callable[[str], bool], trusted: tuple[str, ...],
+        self, tell: Callable[[str], None], sealed: Callable[[Any], bool], of_src: Callable[[str], bool],
+        trusted: tuple[str, ...],
     ) -> None:  # fmt: skip
         self._tell, self._sealed, self._of_src = tell, sealed, of_src
         self._trusted = ("<frozen ", _STANDARD, *trusted)

@@ -67,7 +67,7 @@ def fresh(value: Any) -> Any:
 def beyond(name: str, value: Any) -> Any:
     """What is on the other side of `value`: nothing is below the one and above the other."""
     step = _STEPS.get(type(value))
-    if step is None or value != value:
+    if step is None or value != value:  # noqa: PLR0124  not a number
         return None
     try:
         other = value + step if name in ("__lt__", "__le__") else value - step
@@ -153,11 +153,13 @@ _MAKERS: dict[type, Callable[[Coin, Any, int], Any]] = {
     defaultdict: _table, set: lambda coin, value, step: {*value, f"~{step}"},
     frozenset: lambda coin, value, step: frozenset((*value, f"~{step}")),
     deque: lambda coin, value, step: deque([*value, step]),
-    list: lambda coin, value, step: _sequence(coin, value), tuple: lambda coin, value, step: tuple(_sequence(coin, value)),
+    list: lambda coin, value, step: _sequence(coin, value), tuple: lambda coin, value, step: tuple(_sequence(coin,
+    value)),
 }  # fmt: skip
 
 _STEPS: dict[type, Any] = {
-    int: 1, float: 0.125, Decimal: Decimal("0.125"), Fraction: Fraction(1, 8), datetime.timedelta: datetime.timedelta(seconds=1),
+    int: 1, float: 0.125, Decimal: Decimal("0.125"), Fraction: Fraction(1, 8),
+    datetime.timedelta: datetime.timedelta(seconds=1),
     datetime.date: datetime.timedelta(1), datetime.datetime: datetime.timedelta(seconds=1),
 }  # fmt: skip
 _HIGH = 10**60

@@ -152,9 +152,7 @@ test_made = made
 test_partial = functools.partial(made)
 """
     ran = attempt({"src/lib.py": "def f(): pass\n", "tests/sealed/test_ends.py": sealed}, mode="must-fail")
-    types = {
-        node: (ran.phase(node, "call")["exception"] or {}).get("type") for node in ran.cases
-    }
+    types = {node: (ran.phase(node, "call")["exception"] or {}).get("type") for node in ran.cases}
     assert len(types) == 10
     assert set(types.values()) == {"MustFail"}, types
     assert kinds(ran) == {}

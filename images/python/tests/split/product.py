@@ -73,17 +73,16 @@ def fail(x):
 
 
 def gen(n):
-    for i in range(n):
-        yield i
+    yield from range(n)
 
 
 def apply(f, *a):
     return f(*a)
 
 
-def fill(l):
-    l.append(3)
-    return l
+def fill(items):
+    items.append(3)
+    return items
 
 
 class Any_:

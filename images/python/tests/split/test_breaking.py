@@ -128,7 +128,26 @@ def test_an_operand_has_another_number_each_time(hostile):
 
 
 @pytest.mark.parametrize(
-    "value", [0, 1.5, 1e300, "1h30m", "", b"", b"ab", None, True, [1, "a"], (), {"a": [1]}, {1, 2}, frozenset((1,)), 2 + 1j, range(3)], ids=repr
+    "value",
+    [
+        0,
+        1.5,
+        1e300,
+        "1h30m",
+        "",
+        b"",
+        b"ab",
+        None,
+        True,
+        [1, "a"],
+        (),
+        {"a": [1]},
+        {1, 2},
+        frozenset((1,)),
+        2 + 1j,
+        range(3),
+    ],
+    ids=repr,
 )
 def test_a_neighbour_is_another_value_of_the_same_kind(value):
     coin = twins.Coin(b"k" * 16)
@@ -148,7 +167,12 @@ def test_a_name_of_the_product_runs_no_module(module):
 
 
 def test_a_name_of_the_product_is_a_public_exception_or_nothing():
-    for module, name in [("unittest.case", "_ShouldStop"), ("sys", "breakpointhook.__self__"), ("subprocess", "Popen"), ("json", "JSONDecodeError")]:
+    for module, name in [
+        ("unittest.case", "_ShouldStop"),
+        ("sys", "breakpointhook.__self__"),
+        ("subprocess", "Popen"),
+        ("json", "JSONDecodeError"),
+    ]:
         with pytest.raises(LookupError):
             stdlib.resolve(module, name, True)
     assert stdlib.resolve("json.decoder", "JSONDecodeError", True)
@@ -250,7 +274,9 @@ def test_an_argument_that_is_changed_is_told(hostile):
 
 def test_a_star_that_takes_names_is_told(hostile):
     hostile.connection.starred(["echo", "sorted", "pytest_plugins", "mine"], {"mine": 1})
-    assert [what for _, what in hostile.tampers] == [f"a star import takes the name {name}" for name in ("sorted", "pytest_plugins", "mine")]
+    assert [what for _, what in hostile.tampers] == [
+        f"a star import takes the name {name}" for name in ("sorted", "pytest_plugins", "mine")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +291,9 @@ def test_a_text_that_reaches_for_more_than_values_is_told(text, told):
 
     heard = []
     texts = Texts(heard.append, lambda file: file == __file__, lambda file: False, ())
-    frame = types.SimpleNamespace(f_globals={"TABLE": []}, f_code=test_equality_with_the_neighbourhood_is_told.__code__, f_back=None)
+    frame = types.SimpleNamespace(
+        f_globals={"TABLE": []}, f_code=test_equality_with_the_neighbourhood_is_told.__code__, f_back=None
+    )
     texts._near = lambda _: frame
     texts._run(compile(text, "<string>", "eval"))
     assert heard == [f"a text becomes code that says {name}" for name in told]

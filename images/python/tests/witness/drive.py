@@ -26,7 +26,11 @@ for name in LOADED.split():
 
 KEY = bytes(range(32))
 sys.dont_write_bytecode = True
-STORES = bytes(dis.opmap[name] for name in dis.opmap if name.startswith(("STORE_", "DELETE_", "CALL_INTRINSIC_1")) and dis.opmap[name] < 256)
+STORES = bytes(
+    dis.opmap[name]
+    for name in dis.opmap
+    if name.startswith(("STORE_", "DELETE_", "CALL_INTRINSIC_1")) and dis.opmap[name] < 256
+)
 
 
 class Sample:
@@ -47,7 +51,9 @@ def locals_proxy():
 
 
 def load(path):
-    spec = importlib.machinery.ModuleSpec("tribunal_witness", importlib.machinery.ExtensionFileLoader("tribunal_witness", path), origin=path)
+    spec = importlib.machinery.ModuleSpec(
+        "tribunal_witness", importlib.machinery.ExtensionFileLoader("tribunal_witness", path), origin=path
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -99,11 +105,22 @@ def main(library, folder):
     global witness
     witness = load(library)
     prefixes = [
-        (f"{folder}/src/", "product"), (f"{folder}/sealed/", "sealed"), (__file__, "harness"),
-        (f"{os.path.dirname(os.__file__)}/", "library"), ("<frozen ", "library"),
+        (f"{folder}/src/", "product"),
+        (f"{folder}/sealed/", "sealed"),
+        (__file__, "harness"),
+        (f"{os.path.dirname(os.__file__)}/", "library"),
+        ("<frozen ", "library"),
     ]
     begun = time.perf_counter()
-    count = witness.watch([*map(tuple, prefixes)], [f"{folder}/sealed/check.py"], ["SEED"], Sample(), locals_proxy(), type(ctypes.pythonapi.Py_IncRef).__mro__[1], STORES)
+    count = witness.watch(
+        [*map(tuple, prefixes)],
+        [f"{folder}/sealed/check.py"],
+        ["SEED"],
+        Sample(),
+        locals_proxy(),
+        type(ctypes.pythonapi.Py_IncRef).__mro__[1],
+        STORES,
+    )
     took = (time.perf_counter() - begun) * 1000
     out = {}
     for name, product, sealed in json.load(sys.stdin):
