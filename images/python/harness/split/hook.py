@@ -302,6 +302,6 @@ def _never_here(finder: Finder) -> None:
             return run_path(path_name, init_globals, run_name)
         return dict(finder._product.request(asks.IMPORT, (run_name or "<run_path>", file)).__dict__)
 
-    runpy.run_path = run_path_of  # type: ignore[assignment]
+    runpy.run_path = run_path_of
     importlib.machinery.SourceFileLoader.create_module = create_module  # type: ignore[method-assign]
     importlib.machinery.SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign]
