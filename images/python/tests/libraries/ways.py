@@ -127,7 +127,7 @@ def scored(library: Library, tree: Path, files: Sequence[str], parts: dict[str, 
     """Attempts in a scoring container: each part of the files under its isolation."""
     policy = {
         "src_roots": list(library.src), "sealed_roots": list(library.sealed), "pythonpath": list(library.pythonpath),
-        "shared": sorted(parts.get("shared", ())), "attempt_timeout_ms": SECONDS * 1000, "case_timeout_ms": 300_000,
+        "shared": sorted(parts.get("shared", ())), "attempt_timeout_ms": SECONDS * 1000, "case_timeout_ms": 60_000,
         "output_bytes": 1 << 23, "memory_bytes": 1 << 30,
     }  # fmt: skip
     staged = stage(library, tree)
@@ -141,6 +141,25 @@ def scored(library: Library, tree: Path, files: Sequence[str], parts: dict[str, 
             if chosen:
                 gather(ran, opened.attempt(number, start=0, isolation=isolation), chosen)
     return ran
+
+
+def resumed(library: Library, tree: Path, files: Sequence[str]) -> Ran:
+    """Everything split. A case that ends its attempt takes the rest of its own file along; what comes after it is run anew."""
+    whole, rest = Ran(), list(files)
+    while rest:
+        ran = scored(library, tree, rest, {"split": rest})
+        last = ran.end.rpartition(" in ")[2].split("::", 1)[0] if ran.end != "finished" else rest[-1]
+        if last not in rest:
+            return Ran(end=ran.end)
+        reached = rest[: rest.index(last) + 1]
+        whole.outcomes |= {node: word for node, word in ran.outcomes.items() if node.split("::", 1)[0] in reached}
+        whole.reasons |= {
+            node: f"not run: {ran.end}" for node, word in ran.outcomes.items() if word == "missing"
+        } | ran.reasons
+        whole.errors |= ran.errors
+        whole.tamper += ran.tamper
+        rest = rest[len(reached) :]
+    return whole
 
 
 def gather(ran: Ran, attempt: room.Attempt, files: Sequence[str]) -> None:
@@ -190,7 +209,6 @@ def run(library: Library, tree: Path, files: Sequence[str], way: str) -> Ran:
     """`plain`, `shared`, `split`, `modes` (split, but for the files of the library's shared list), `local`, `local-shared`."""
     everything: dict[str, Any] = {
         "shared": {"shared": files},
-        "split": {"split": files},
         "modes": {
             "split": [file for file in files if file not in library.shared],
             "shared": [file for file in files if file in library.shared],
@@ -201,6 +219,8 @@ def run(library: Library, tree: Path, files: Sequence[str], way: str) -> Ran:
             return plain(library, tree, files)
         if way in ("local", "local-shared"):
             return local(library, tree, files, "split" if way == "local" else "shared")
+        if way == "split":
+            return resumed(library, tree, files)
         return scored(library, tree, files, everything[way])
     except room.Trouble as trouble:
         return Ran(end=f"trouble: {trouble}"[:300])
