@@ -159,12 +159,17 @@ class MirrorMeta(abc.ABCMeta):
     def __instancecheck__(cls, instance: Any) -> bool:
         if super().__instancecheck__(instance):
             return True
-        return bool(cls._t_facts.get("virtual") and cls._t_peer.request(asks.INSTANCE, (instance, cls), True))
+        return bool(_is_virtual(cls) and cls._t_peer.request(asks.INSTANCE, (instance, cls), True))
 
     def __subclasscheck__(cls, subclass: Any) -> bool:
         if super().__subclasscheck__(subclass):
             return True
-        return bool(cls._t_facts.get("virtual") and cls._t_peer.request(asks.SUBCLASSCHECK, (subclass, cls), True))
+        return bool(_is_virtual(cls) and cls._t_peer.request(asks.SUBCLASSCHECK, (subclass, cls), True))
+
+
+def _is_virtual(cls: Any) -> bool:
+    """Whether the original decides itself what is an instance. One that was only tried, or is being made, does not."""
+    return bool(getattr(cls, "_t_facts", {}).get("virtual"))
 
 
 class _Built:
@@ -952,13 +957,16 @@ class _Base:
         return _reduced(self)
 
 
+def _forwarded_new(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Asked for by name; what `make` makes comes into being otherwise."""
+    kind = next(part for part in cls.__mro__ if isinstance(part, MirrorMeta) and "_t_local" not in part.__dict__)
+    return cls._t_peer.request(asks.METHOD, (kind, "__new__", (cls, *args), tuple(kwargs.items())))
+
+
 class Proxy(_Base):
     """An object without a value of its own here."""
 
-    def __new__(cls, /, *args: Any, **kwargs: Any) -> Any:
-        """Asked for by name; what `make` makes comes into being otherwise."""
-        kind = next(part for part in cls.__mro__ if isinstance(part, MirrorMeta) and "_t_local" not in part.__dict__)
-        return cls._t_peer.request(asks.METHOD, (kind, "__new__", (cls, *args), tuple(kwargs.items())))
+    __new__ = _forwarded_new
 
     @property
     def __class__(self) -> Any:
@@ -980,6 +988,8 @@ class Proxy(_Base):
 
 class ValueProxy:
     """A value with methods of its own: what its class does not define works on the plain value."""
+
+    __new__ = _forwarded_new
 
     def __getattribute__(self, name: str) -> Any:
         cls = type(self)
