@@ -192,18 +192,29 @@ fn blobs(repo: &std::path::Path, ids: &[&str]) -> Vec<Vec<u8>> {
 pub struct Tar {
     entries: BTreeMap<Vec<u8>, (&'static str, Vec<u8>)>,
     pub order: Vec<Vec<u8>>,
+    /// Entries that belong to the oracle's group and are closed to everybody else, with their modes.
+    pub closed: BTreeMap<String, u32>,
 }
 
 impl Tar {
     pub fn read(bytes: &[u8]) -> Self {
         let mut entries = BTreeMap::new();
         let mut order = Vec::new();
+        let mut closed = BTreeMap::new();
         for entry in tar::Archive::new(bytes).entries().unwrap() {
             let mut entry = entry.unwrap();
             let path = entry.path_bytes().into_owned();
             let header = entry.header();
-            assert_eq!((header.uid().unwrap(), header.gid().unwrap()), (0, 0));
-            let mode = header.mode().unwrap();
+            assert_eq!(header.uid().unwrap(), 0);
+            let mode = match (header.gid().unwrap(), header.mode().unwrap()) {
+                (0, mode) => mode,
+                (990, mode) => {
+                    closed.insert(String::from_utf8_lossy(&path).into_owned(), mode);
+                    assert!([0, 1].contains(&(mode & 0o7)), "{mode:o}");
+                    mode | (mode & 0o050) >> 3
+                }
+                other => panic!("{other:?}"),
+            };
             let kind = header.entry_type();
             let kind = if kind.is_dir() {
                 "directory"
@@ -227,7 +238,11 @@ impl Tar {
             let before = entries.insert(path, (kind, content));
             assert!(before.is_none(), "an entry stands there twice");
         }
-        Self { entries, order }
+        Self {
+            entries,
+            order,
+            closed,
+        }
     }
 
     pub fn has(&self, path: &str) -> bool {

@@ -223,6 +223,21 @@ fn sealed_files_inside_a_src_root_come_from_the_oracle() {
     );
     assert!(src.has("toolz/tests/test_a.py") && src.has("toolz/tests/"));
     assert!(!src.has("toolz/gone.py"));
+    // The product reads its own code, and nothing of the oracle's beside it.
+    let closed: Vec<_> = src
+        .closed
+        .iter()
+        .map(|(path, mode)| (path.as_str(), *mode))
+        .collect();
+    assert_eq!(
+        closed,
+        [
+            ("toolz/conftest.py", 0o640),
+            ("toolz/tests/", 0o750),
+            ("toolz/tests/MANIFEST.txt", 0o640),
+            ("toolz/tests/test_a.py", 0o640)
+        ]
+    );
     let tree = scored.tree_tar();
     assert!(tree.has("toolz/") && !tree.has("toolz/tests/"));
     // To learn which cases there are, base's own src.
@@ -233,6 +248,44 @@ fn sealed_files_inside_a_src_root_come_from_the_oracle() {
         Some(("file", &b"x = 1\n"[..]))
     );
     assert!(base_src.has("toolz/gone.py") && base_src.has("toolz/tests/test_a.py"));
+}
+
+#[test]
+fn the_sealed_side_is_closed_to_the_product() {
+    let policy = "[paths]\nsrc = [\"ci/tool/\"]\n[runner]\npythonpath = [\"ci\"]\n";
+    let mut base = with_policy(small_base(), policy);
+    for path in [
+        "fixtures/sealed/t.csv",
+        "tests/sealed/deep/d.json",
+        "tests/help.py",
+        "ci/tool/x.py",
+    ] {
+        base.insert(path.into(), file("1\n"));
+    }
+    base.insert("tests/sealed/run.sh".into(), ("100755", b"true\n".to_vec()));
+    let (.., scored) = score(&base, &base.clone());
+    let tree = scored.tree_tar();
+    for (path, mode) in [
+        ("tests/sealed/", 0o750),
+        ("tests/sealed/test_a.py", 0o640),
+        ("tests/sealed/run.sh", 0o750),
+        ("tests/sealed/deep/", 0o750),
+        ("tests/sealed/deep/d.json", 0o640),
+        ("ci/tribunal.toml", 0o640),
+        // Passed through on the way to the src root in it.
+        ("ci/", 0o751),
+    ] {
+        assert_eq!(tree.closed.get(path), Some(&mode), "{path}");
+    }
+    for path in [
+        "tests/",
+        "tests/help.py",
+        "fixtures/sealed/",
+        "fixtures/sealed/t.csv",
+        "ci/tool/",
+    ] {
+        assert!(tree.has(path) && !tree.closed.contains_key(path), "{path}");
+    }
 }
 
 #[test]
