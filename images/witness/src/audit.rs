@@ -167,15 +167,16 @@ impl Audit {
         // SAFETY: as for `event`.
         unsafe {
             let scene = sides.look();
-            let here = std::env::current_dir().ok();
             if event == "os.chdir" {
-                if scene.by_product() || scene.stray() {
-                    self.home = self.home.take().or(here);
-                } else {
+                // Asked once: in a path longer than the kernel tells, the C library searches for it folder by folder.
+                if !(scene.by_product() || scene.stray()) {
                     self.home = None;
+                } else if self.home.is_none() {
+                    self.home = std::env::current_dir().ok();
                 }
                 return None;
             }
+            let here = std::env::current_dir().ok();
             let name = py::text_of(py::PyTuple_GetItem(arguments, 0))?;
             let lost =
                 scene.owner == Some(Side::Sealed) && !name.starts_with('/') && self.home != here;
