@@ -111,6 +111,41 @@ impl Case {
         self.materialize_with(&[])
     }
 
+    /// The same case with every sealed file of base's manifest on the policy's `shared` list. The folder goes with the
+    /// second value.
+    #[must_use]
+    pub fn shared(&self) -> (Self, tempfile::TempDir) {
+        let owned = tempfile::tempdir().unwrap();
+        // `materialize` looks at the name of the corpus, and for `_base` beside the case.
+        let corpus = owned.path().join("exploits");
+        std::fs::create_dir(&corpus).unwrap();
+        for name in ["_base", self.id()] {
+            let from = self.folder.parent().unwrap().join(name);
+            let mut copy = Command::new("cp");
+            let status = copy.arg("-a").arg(from).arg(&corpus).status().unwrap();
+            assert!(status.success(), "cp of {name}");
+        }
+        let latest = |path: &str| {
+            let own = corpus.join(self.id()).join("base").join(path);
+            let common = corpus.join("_base").join(path);
+            [own, common].into_iter().find(|p| p.is_file()).unwrap()
+        };
+        let manifest = std::fs::read_to_string(latest("tests/sealed/MANIFEST.txt")).unwrap();
+        let files: Vec<&str> = manifest.lines().collect();
+        let policy = latest("ci/tribunal.toml");
+        let mut text = std::fs::read_to_string(&policy).unwrap();
+        assert!(
+            !text.contains("[runner]"),
+            "{} has a runner table",
+            self.id()
+        );
+        text.push_str(&format!("\n[runner]\nshared = {files:?}\n"));
+        std::fs::write(&policy, text).unwrap();
+        let folder = corpus.join(self.id());
+        let about = self.about.clone();
+        (Self { folder, about }, owned)
+    }
+
     /// Build its repository under these environment variables.
     #[must_use]
     pub fn materialize_with(&self, env: &[(&str, &str)]) -> Materialized {
