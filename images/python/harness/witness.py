@@ -21,9 +21,14 @@ from .source import Sides
 
 NAME = "tribunal_witness"
 PINNED = ("TZ", "SOURCE_DATE_EPOCH", "PYTHONHASHSEED", "PYTHON_CPU_COUNT")
-# What stores or deletes a name; the last is `import *`.
-_STORING = ("STORE_", "DELETE_", "CALL_INTRINSIC_1")
-_STORES = bytes(code for name, code in dis.opmap.items() if name.startswith(_STORING) and code < 256)
+# What `import *` runs as, then what stores or deletes a name.
+_STORING = ("STORE_", "DELETE_")
+_STORES = bytes(
+    [
+        dis.opmap["CALL_INTRINSIC_1"],
+        *(code for name, code in dis.opmap.items() if name.startswith(_STORING) and code < 256),
+    ]
+)
 
 
 class Native(Protocol):

@@ -73,8 +73,7 @@ impl Audit {
         // SAFETY: called with the lock held, with the event's own tuple of arguments.
         unsafe {
             if event == "exec" || event == "function.__new__" {
-                self.made(sides, arguments);
-                return None;
+                return self.made(sides, arguments);
             }
             if event == "os.putenv" || event == "os.unsetenv" {
                 return self.environment(sides, event, arguments);
@@ -116,20 +115,25 @@ impl Audit {
     }
 
     /// Code that product code runs out of a text is the product's, whatever file it says it is of.
-    unsafe fn made(&self, sides: &mut Sides, arguments: Object) {
+    unsafe fn made(&self, sides: &mut Sides, arguments: Object) -> Option<String> {
         // SAFETY: as for `event`.
         unsafe {
             let code = py::PyTuple_GetItem(arguments, 0);
             if !py::is(code, &raw mut py::PyCode_Type) {
                 py::PyErr_Clear();
-                return;
+                return None;
             }
-            if sides.of_code(code) == Side::Nowhere {
-                let scene = sides.look();
-                if scene.by_product() || scene.stray() {
-                    sides.own(code);
-                }
+            let file = py::text_attribute(code, c"co_filename").unwrap_or_default();
+            let foreign = sides.is_foreign(&file);
+            if !foreign && sides.of_code(code) != Side::Nowhere {
+                return None;
             }
+            let scene = sides.look();
+            if !(scene.by_product() || scene.stray()) {
+                return None;
+            }
+            sides.own(code);
+            foreign.then(|| "code from outside src and its dependencies".to_owned())
         }
     }
 

@@ -116,7 +116,12 @@ unsafe extern "C" fn watch_interpreter(_: Object, arguments: Object) -> Object {
                 .pinned
                 .extend(py::text_of(py::PyList_GetItem(at(2), n)));
         }
-        witness.watch.stores = py::bytes_of(at(6)).unwrap_or_default();
+        let operations = py::bytes_of(at(6)).unwrap_or_default();
+        let Some((star, stores)) = operations.split_first() else {
+            return py::raise(c"no operations");
+        };
+        witness.watch.star = *star;
+        witness.watch.stores = stores.to_vec();
         let dicts = py::PyDict_AddWatcher(dict_changed);
         let functions = py::PyFunction_AddWatcher(function_changed);
         if dicts < 0 || functions < 0 {

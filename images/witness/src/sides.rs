@@ -77,6 +77,12 @@ impl Sides {
         }
     }
 
+    /// Whether it lies in no place that anything is loaded from.
+    pub(crate) fn is_foreign(&self, path: &str) -> bool {
+        let fits = |prefix: &str| path == prefix || path.starts_with(prefix);
+        path.starts_with('/') && !self.prefixes.iter().any(|(prefix, _)| fits(prefix))
+    }
+
     pub(crate) fn of_path(&self, path: &str) -> Side {
         let fits = |prefix: &str| {
             path == prefix || (prefix.ends_with(['/', '<', ' ']) && path.starts_with(prefix))
@@ -84,7 +90,7 @@ impl Sides {
         self.prefixes
             .iter()
             .find(|(prefix, _)| fits(prefix))
-            .map_or(Side::Nowhere, |(_, side)| *side)
+            .map_or_else(|| nowhere(path), |(_, side)| *side)
     }
 
     /// The side of a code object by its file alone.
@@ -324,6 +330,15 @@ impl Sides {
             let side = self.of_frame(frame);
             (side, Owned(frame))
         }
+    }
+}
+
+/// A file that is nobody's can only be one that was written in the attempt: the product's. What is no path is no file.
+fn nowhere(path: &str) -> Side {
+    if path.starts_with('/') {
+        Side::Product
+    } else {
+        Side::Nowhere
     }
 }
 

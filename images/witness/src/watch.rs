@@ -83,6 +83,8 @@ pub(crate) struct Watch {
     armed: HashMap<usize, Armed>,
     /// Opcodes that store or delete a name.
     pub(crate) stores: Vec<u8>,
+    /// The one that `import *` runs as.
+    pub(crate) star: u8,
 }
 
 /// What is done to a watched dict.
@@ -99,6 +101,7 @@ impl Watch {
             dicts: -1,
             armed: HashMap::new(),
             stores: Vec::new(),
+            star: 0,
         }
     }
 
@@ -252,7 +255,8 @@ impl Watch {
             }
             let scene = sides.look();
             let key = py::text_of(change.key).unwrap_or_else(|| "?".to_owned());
-            if !self.guilty(sides, &scene, group, change) || OF_THE_LANGUAGE.contains(&key.as_str())
+            if !self.guilty(sides, &scene, group, change, old)
+                || OF_THE_LANGUAGE.contains(&key.as_str())
             {
                 return None;
             }
@@ -313,12 +317,30 @@ impl Watch {
         }
     }
 
+    /// Whether the running instruction is `import *`.
+    unsafe fn stars(&self, scene: &Scene) -> bool {
+        // SAFETY: as for `change`.
+        unsafe { self.operation(scene).is_some_and(|op| op == self.star) }
+    }
+
+    unsafe fn operation(&self, scene: &Scene) -> Option<u8> {
+        // SAFETY: as for `change`.
+        unsafe {
+            let frame = scene.frame();
+            let code = Owned(py::PyFrame_GetCode(frame));
+            let bytes = Owned(py::PyCode_GetCode(code.0));
+            let at = usize::try_from(py::PyFrame_GetLasti(frame)).unwrap_or(usize::MAX);
+            py::bytes_of(bytes.0).and_then(|bytes| bytes.get(at).copied())
+        }
+    }
+
     unsafe fn guilty(
         &self,
         sides: &mut Sides,
         scene: &Scene,
         group: Group,
         change: &Change,
+        old: Object,
     ) -> bool {
         // SAFETY: as for `change`.
         unsafe {
@@ -326,6 +348,10 @@ impl Watch {
                 return true;
             }
             let inner = scene.inner_side();
+            if inner == Side::Sealed && self.stars(scene) {
+                // `import *` may bring names; it may not take those that the file, or the language, has already.
+                return !old.is_null() || hides(ptr::null_mut(), change);
+            }
             if inner == Side::Sealed {
                 // A name that the sealed code does not say is not its own doing: something it called did this in C.
                 return !self.says(scene, change.key);
@@ -338,14 +364,13 @@ impl Watch {
     unsafe fn says(&self, scene: &Scene, key: Object) -> bool {
         // SAFETY: as for `change`.
         unsafe {
-            let frame = scene.frame();
-            let code = Owned(py::PyFrame_GetCode(frame));
-            let bytes = Owned(py::PyCode_GetCode(code.0));
-            let at = usize::try_from(py::PyFrame_GetLasti(frame)).unwrap_or(usize::MAX);
-            let operation = py::bytes_of(bytes.0).and_then(|bytes| bytes.get(at).copied());
-            if operation.is_some_and(|op| self.stores.contains(&op)) {
+            if self
+                .operation(scene)
+                .is_some_and(|op| self.stores.contains(&op))
+            {
                 return true;
             }
+            let code = Owned(py::PyFrame_GetCode(scene.frame()));
             let constants = py::attribute(code.0, c"co_consts");
             let key = py::text_of(key);
             let mut all = (0..py::PyTuple_Size(constants.0).max(0))

@@ -26,11 +26,8 @@ for name in LOADED.split():
 
 KEY = bytes(range(32))
 sys.dont_write_bytecode = True
-STORES = bytes(
-    dis.opmap[name]
-    for name in dis.opmap
-    if name.startswith(("STORE_", "DELETE_", "CALL_INTRINSIC_1")) and dis.opmap[name] < 256
-)
+STORING = [code for name, code in dis.opmap.items() if name.startswith(("STORE_", "DELETE_")) and code < 256]
+STORES = bytes([dis.opmap["CALL_INTRINSIC_1"], *STORING])
 
 
 class Sample:
