@@ -123,7 +123,7 @@ async fn from_outside() {
         assert_eq!(host.memory_swap, Some(memory));
         assert!(memory as u64 > limits.memory + limits.tmp);
         assert!((memory as u64) < limits.memory + limits.tmp + (512 << 20));
-        assert_eq!(host.pids_limit, Some(i64::from(limits.pids) + 17));
+        assert_eq!(host.pids_limit, Some(i64::from(limits.pids) + 18));
         assert_eq!(host.nano_cpus, Some(1_000_000_000));
         assert!(host.oom_score_adj.unwrap() <= 0);
         assert_eq!(host.init, Some(false));

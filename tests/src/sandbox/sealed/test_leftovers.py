@@ -8,7 +8,7 @@ PLACES = ["/tmp", "/dev/shm", "/dev/mqueue", os.environ["HOME"]]
 
 
 def others():
-    """Processes that are neither root's nor this attempt's own."""
+    """Processes that are neither root's nor this attempt's own: the oracle's user, and the product's next to it."""
     mine = os.getuid()
     found = []
     for name in os.listdir("/proc"):
@@ -17,7 +17,7 @@ def others():
                 owner = os.stat(f"/proc/{name}").st_uid
             except FileNotFoundError:
                 continue
-            if owner not in (0, mine):
+            if owner not in (0, mine, mine + 1):
                 found.append((name, owner))
     return found
 
