@@ -472,7 +472,7 @@ mod tests {
             ("tests/helpers.py", Readers::Everyone),
             ("pytest.ini", Readers::Everyone),
             ("src/pkg/mod.py", Readers::Everyone),
-            ("src/conftest.py", Readers::Everyone),
+            ("src/conftest.py", Readers::Oracle),
         ] {
             assert_eq!(readers(&paths, &GitPath::new(path)), whose, "{path}");
         }
