@@ -56,8 +56,7 @@ struct Seen<'a> {
 struct OnBase<'a> {
     outside: HashSet<&'a Tamper>,
     within: HashSet<(&'a NodeId, &'a Tamper)>,
-    /// Cases that base passes: only there is an argument that stays as it was a promise. A fix that changes one in place
-    /// turns a red case green.
+    /// Cases that base's own product does not end by raising: of others it is not known what it does to its arguments.
     through: HashSet<&'a NodeId>,
 }
 
@@ -67,11 +66,7 @@ impl<'a> OnBase<'a> {
         let through = attempts.iter().flat_map(|attempt| &attempt.cases);
         Self {
             through: through
-                .filter(|case| {
-                    case.phases
-                        .iter()
-                        .all(|phase| phase.outcome == PhaseOutcome::Passed)
-                })
+                .filter(|case| case.phases.iter().all(|phase| phase.by != Raiser::Product))
                 .map(|case| &case.node)
                 .collect(),
             outside: attempts
