@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from typing import Any
 
 from .codec import MAX_BYTES
 from .space import Space
@@ -32,6 +33,7 @@ class Link:
         self._send, self._receive = self._socket.sendall, self._socket.recv
         self.space = Space(first)
         self.broken = False
+        self.changed: list[Any] = []  # what the other end changed since it was asked
         self.busy = False  # a frame is being made or waited for: nobody may speak in between, no finalizer either
 
     def fileno(self) -> int:

@@ -201,7 +201,7 @@ class Peer:
             for number, held, content in news:
                 self._renew(space, number, held, content)
                 if number & 1 == self.first & 1:
-                    self.changed(held)
+                    link.changed.append(held)
         if flags & EXTRA:
             self.extra_in(dec.value())
         if flags & APART:
@@ -220,6 +220,11 @@ class Peer:
         if kind == RAISE and not isinstance(value, BaseException):
             raise CodecError("what was raised is no exception")
         space.settle()
+        if link.changed and kind != REQUEST:
+            changed, link.changed = link.changed, []
+            # By Python's custom what changes an argument in place answers None, or that argument.
+            if kind == RETURN and value is not None and not any(value is held for held in changed):
+                self.changed(changed[0])
         return kind, op, value
 
     @staticmethod

@@ -47,6 +47,7 @@ class Fed:
         self.frames = list(frames)
         self.space = Space(2)
         self.broken = self.busy = False
+        self.changed = []
 
     def send(self, body):
         if len(body) > 70 << 20:

@@ -640,3 +640,13 @@ class Rank(enum.Enum):
 class Ending(str):
     def endswith(self, *args):
         return True
+
+
+def emptied(values):
+    count = len(values)
+    values.clear()
+    return count
+
+
+def put_in_order(values):
+    values.sort()

@@ -266,10 +266,16 @@ def test_a_failed_assertion_that_comes_out_is_nobodys_lie(pair):
 
 def test_an_argument_that_is_changed_is_told(hostile):
     values = [1, 2]
-    assert hostile.product.fill(values) == [1, 2, 3]
-    assert values == [1, 2, 3] and hostile.tampers == [("changed", "a list that a test gave away")]
+    assert hostile.product.emptied(values) == 2
+    assert values == [] and hostile.tampers == [("changed", "a list that a test gave away")]
     hostile.tampers.clear()
     assert hostile.product.echo(values) == values and hostile.tampers == []
+
+
+def test_a_change_in_place_that_answers_none_or_the_argument_is_honest(pair):
+    values = [2, 1]
+    assert pair.product.put_in_order(values) is None and values == [1, 2]
+    assert pair.product.fill(values) is values and values == [1, 2, 3]
 
 
 def test_a_star_that_takes_names_is_told(hostile):
