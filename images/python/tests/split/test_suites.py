@@ -3,6 +3,7 @@
 import gc
 import itertools
 import time
+import unittest
 
 import pytest
 
@@ -56,12 +57,9 @@ def test_a_decorator_marks_a_sealed_function_but_no_case(pair, suites):
     def helper():
         return 1
 
-    def test_like():
-        return 1
-
     assert suites.marked(helper).pattern == "x" and helper.pattern == "x"
     with pytest.raises(AttributeError):
-        suites.marked(test_like)
+        suites.marked(test_struct_time_crosses)
     assert [kind for kind, _ in pair.tampers] == ["refused"]
     pair.tampers.clear()
 
@@ -106,3 +104,20 @@ def test_a_dropped_generator_does_not_speak_out_of_turn(pair):
         assert pair.product.echo([1, 2]) == [1, 2]
     gc.collect()
     assert pair.product.echo(1) == 1
+
+
+def test_a_test_case_that_derives_from_the_products_stays_here(suites):
+    seen = []
+
+    class Case(suites.Asserts, unittest.TestCase):
+        def test_short(self):
+            seen.append(type(self))
+            self.assertShort("abc")
+            self.assertShort("abcd")
+
+        def test_equal(self):
+            self.assertEqual(1, 2)
+
+    result = unittest.TestResult()
+    unittest.TestSuite([Case("test_short"), Case("test_equal")]).run(result)
+    assert seen == [Case] and result.testsRun == 2 and len(result.failures) == 2
