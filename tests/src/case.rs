@@ -105,6 +105,25 @@ impl Case {
         Some(Self { folder, about })
     }
 
+    /// Every file of its own base with its content; empty where it has none.
+    #[must_use]
+    pub fn own_base(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.join("base")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    folders.push(path);
+                } else if let Ok(content) = std::fs::read(&path) {
+                    found.push((path.strip_prefix(&self.folder).unwrap().into(), content));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
     /// Build its repository.
     #[must_use]
     pub fn materialize(&self) -> Materialized {
