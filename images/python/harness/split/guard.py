@@ -274,7 +274,7 @@ class Guard:
         setattr(target, name, content)
 
     def _is_markable(self, target: Any, name: str) -> bool:
-        """A decorator of the product's leaves a mark on a sealed function: not on a case, and not one that others read."""
+        """A decorator of the product's leaves a mark on a sealed function: not on a case, nor one that others read."""
         if type(target) is not types.FunctionType or not _is_mark(name):
             return False
         is_case = target.__name__.startswith("test") and "<locals>" not in target.__qualname__
