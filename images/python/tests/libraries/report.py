@@ -133,7 +133,6 @@ def broken(told: list[Compared]) -> list[str]:
             if 100 * each.kept(way) / len(each.plain) < EACH
         ]
         lines += [f"{way}: {node} fails plain and passes" for each in each_way for node in each.gained(way)]
-        lines += [f"{way}: tamper in {each.library.name}" for each in each_way if each.ran[way].tamper]
     for each in told:
         if "split" in each.ran:
             lines += [

@@ -19,14 +19,17 @@ import report  # noqa: E402
 import sources  # noqa: E402
 import ways  # noqa: E402
 
-WAYS = ("plain", "shared", "split", "modes")
+WAYS = ("plain", "split", "modes")
 
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description="real libraries under their own suites, plain and split")
     parser.add_argument("names", nargs="*", help="libraries of table.toml (default: all)")
     parser.add_argument(
-        "--way", action="append", choices=(*WAYS, "local", "local-shared"), help="default: all but local"
+        "--way",
+        action="append",
+        choices=(*WAYS, "shared", "local", "local-shared"),
+        help="default: plain, split and modes",
     )
     parser.add_argument(
         "--keep", action="store_true", help="do not repeat what an earlier run has kept in target/libraries"
