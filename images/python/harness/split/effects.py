@@ -245,9 +245,6 @@ def happen(effects: Any) -> None:
             raise CodecError("an effect of no kind")
 
 
-pending_warnings: list[Warning] = []
-
-
 def _warn(message: Any, category: Any, filename: Any, lineno: Any) -> None:
     if not isinstance(category, type) or not issubclass(category, Warning):
         category = UserWarning

@@ -75,10 +75,6 @@ _MOCK_OWN = frozenset(
 )  # fmt: skip
 
 
-class Refused(Exception):
-    """What the product asked for is not given."""
-
-
 class Guard:
     """Serves the product. `tamper` is told of every refusal of something that is there."""
 

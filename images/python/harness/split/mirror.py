@@ -41,13 +41,6 @@ SPECIALS = frozenset(
     "set", "delete", "set_name", "fspath", "dir", "sizeof", "copy", "deepcopy", "instancecheck", "subclasscheck",
     "array", "html", "json", "rich", "call_later", "buffer"]
 )  # fmt: skip
-_BINARY = frozenset(
-    f"__{name}__"
-    for name in ["eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv",
-    "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "matmul", "rmatmul",
-    "lshift", "rlshift", "rshift", "rrshift", "and", "rand", "or", "ror", "xor", "rxor", "iadd", "isub", "imul",
-    "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ilshift", "irshift", "iand", "ior", "ixor"]
-)  # fmt: skip
 _COMPARISONS = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 _OWN_WAY = frozenset(
     ("__class__", "__new__", "__init__", "__init_subclass__", "__subclasshook__", "__getattribute__", "__getattr__",

@@ -120,7 +120,7 @@ def counted(part: int, whole: int) -> str:
 
 
 def broken(told: list[Compared]) -> list[str]:
-    """The rules: enough of what passes plain passes split, no failure is hidden, and modes gives plain's outcomes."""
+    """The rules: enough of what passes plain passes split, nothing is hidden or called tampering, and modes gives plain's."""
     lines = []
     for way in ("split", "local"):
         each_way = [each for each in told if way in each.ran and each.plain]
@@ -133,6 +133,7 @@ def broken(told: list[Compared]) -> list[str]:
             if 100 * each.kept(way) / len(each.plain) < EACH
         ]
         lines += [f"{way}: {node} fails plain and passes" for each in each_way for node in each.gained(way)]
+        lines += [f"{way}: tamper in {each.library.name}" for each in each_way if each.ran[way].tamper]
     for each in told:
         if "split" in each.ran:
             lines += [
