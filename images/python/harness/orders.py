@@ -11,7 +11,7 @@ from typing import Any
 
 SEED_MAX = 4_294_967_295
 ISOLATIONS = ("split", "shared")
-MODES = ("silenced", "unsilenced", "must-fail")
+MODES = ("silenced", "unsilenced", "must-fail", "merge")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 

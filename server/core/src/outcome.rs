@@ -27,6 +27,10 @@ pub enum Lane {
     MustFail,
     /// Leased cases, unsilenced.
     LeaseSide,
+    /// The test files that the patch touched, as head has them, on head's src.
+    Merge,
+    /// The extra tests that an agent proposes: advice only.
+    Proposed,
     /// The sealed files on base's own src, to learn which cases there are.
     BaseCollection,
 }

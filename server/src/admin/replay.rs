@@ -124,7 +124,12 @@ fn told(id: &ScoreId, rerun: &Rerun, stored: &Value) -> Answer {
         let lane = match facts.lane {
             Lane::HeldOut => "held-out draw",
             Lane::MustFail => "must-fail attempt",
-            Lane::Property | Lane::LeaseSide | Lane::BaseCollection | Lane::Liveness => "attempt",
+            Lane::Property
+            | Lane::LeaseSide
+            | Lane::Merge
+            | Lane::Proposed
+            | Lane::BaseCollection
+            | Lane::Liveness => "attempt",
         };
         let pins = &facts.pins;
         let _ = writeln!(

@@ -408,9 +408,12 @@ fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {
         RunEvent::SequelBegun => Some(EventKind::Preparing {
             stage: match lane {
                 Lane::BaseCollection | Lane::Liveness => "seeing whether the oracle is alive",
-                Lane::Property | Lane::LeaseSide | Lane::HeldOut | Lane::MustFail => {
-                    "running under pins that were not announced"
-                }
+                Lane::Property
+                | Lane::LeaseSide
+                | Lane::Merge
+                | Lane::Proposed
+                | Lane::HeldOut
+                | Lane::MustFail => "running under pins that were not announced",
             }
             .to_owned(),
         }),

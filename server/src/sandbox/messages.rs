@@ -140,6 +140,7 @@ impl<'a> Attempt<'a> {
                 AttemptMode::Silenced => "silenced",
                 AttemptMode::Unsilenced => "unsilenced",
                 AttemptMode::MustFail => "must-fail",
+                AttemptMode::Merge => "merge",
             },
             product: match order.product {
                 Product::Head => Serialized::Word("head"),

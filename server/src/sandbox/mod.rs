@@ -99,6 +99,8 @@ pub enum AttemptMode {
     Unsilenced,
     /// They hold, and each end of a test function raises: nothing may pass.
     MustFail,
+    /// They are taken off; a skip or xfail raised at run time stays one.
+    Merge,
 }
 
 /// What becomes of src when it is loaded.

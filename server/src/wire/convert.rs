@@ -176,6 +176,8 @@ const fn lane(lane: Lane) -> &'static str {
         Lane::MustFail => "must-fail",
         Lane::Liveness => "liveness",
         Lane::LeaseSide => "lease-side",
+        Lane::Merge => "merge",
+        Lane::Proposed => "proposed",
         Lane::BaseCollection => "base-collection",
     }
 }

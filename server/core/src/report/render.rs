@@ -124,7 +124,7 @@ impl Report {
     fn without_held_out(&mut self) {
         let held_out = |attempt: &AttemptPart| match attempt.lane {
             Lane::HeldOut | Lane::MustFail | Lane::BaseCollection | Lane::Liveness => true,
-            Lane::Property | Lane::LeaseSide => false,
+            Lane::Property | Lane::LeaseSide | Lane::Merge | Lane::Proposed => false,
         };
         self.attempts.retain(|attempt| !held_out(attempt));
         self.timings.held_out_ms = 0;

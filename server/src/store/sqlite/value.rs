@@ -130,6 +130,8 @@ pub(super) const fn lane_word(lane: Lane) -> &'static str {
         Lane::MustFail => "must-fail",
         Lane::Liveness => "liveness",
         Lane::LeaseSide => "lease-side",
+        Lane::Merge => "merge",
+        Lane::Proposed => "proposed",
         Lane::BaseCollection => "base-collection",
     }
 }
