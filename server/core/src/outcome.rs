@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 mod class;
 mod fold;
+mod reads;
 mod signature;
 
 pub use class::{Class, Leased, class_of};
 pub use fold::{Outcome, death, fold};
+pub use reads::{CassetteUse, Counts, Reads};
 pub use signature::Signature;
 
 /// Which part of a score an attempt belongs to.
@@ -119,6 +121,12 @@ pub struct CaseRecord {
     pub node: NodeId,
     /// Its phases, in order.
     pub phases: Vec<Phase>,
+    /// What it read that no two runs need to agree on.
+    #[serde(default)]
+    pub reads: Reads,
+    /// What became of its cassette; `None` where it has none.
+    #[serde(default)]
+    pub cassette: Option<CassetteUse>,
 }
 
 /// Set-up, the test itself, or tear-down.

@@ -179,6 +179,8 @@ fn attempt(lane: Lane, cases: &[(&str, PhaseOutcome)]) -> AttemptFacts {
                 CaseRecord {
                     node: node(name),
                     phases: vec![phase(When::Setup, ends), call, phase(When::Teardown, ends)],
+                    reads: tribunal_core::outcome::Reads::default(),
+                    cassette: None,
                 }
             })
             .collect(),

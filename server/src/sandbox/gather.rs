@@ -10,8 +10,8 @@ use super::messages::{Case, Collected, Ended, RawCase};
 use std::collections::HashSet;
 use tribunal_core::id::{NodeId, RepoPath};
 use tribunal_core::outcome::{
-    AttemptEnd, AttemptFacts, Canaries, CollectedCase, CollectionError, End, ExceptionText, Lane,
-    Phase, Silence, Tamper,
+    AttemptEnd, AttemptFacts, Canaries, CassetteUse, CollectedCase, CollectionError, End,
+    ExceptionText, Lane, Phase, Silence, Tamper,
 };
 use tribunal_core::text::shown;
 
@@ -24,6 +24,9 @@ const OUTPUT: usize = 4000;
 const NAME: usize = 4096;
 const TAMPERS: usize = 20;
 const WHAT: usize = 200;
+/// Names of pins used or missed by a case.
+const PIN_NAMES: usize = 1000;
+const PIN_NAME: usize = 500;
 /// Stands where text was left out because the attempt had used up its share of memory.
 const LEFT_OUT: &str = "(left out: this attempt reported too much text)";
 
@@ -196,9 +199,12 @@ impl Gather {
                 .into_iter()
                 .map(|phase| self.phase(phase))
                 .collect();
-            self.facts
-                .cases
-                .push(tribunal_core::outcome::CaseRecord { node, phases });
+            self.facts.cases.push(tribunal_core::outcome::CaseRecord {
+                node,
+                phases,
+                reads: case.reads,
+                cassette: case.cassette.map(cassette_use),
+            });
         }
         Ok(())
     }
@@ -322,6 +328,17 @@ fn tampers(mut all: Vec<Tamper>) -> Vec<Tamper> {
         tamper.what = head(std::mem::take(&mut tamper.what), WHAT);
     }
     all
+}
+
+/// The first few names of each, with the beginning of their texts.
+fn cassette_use(mut told: CassetteUse) -> CassetteUse {
+    for names in [&mut told.used, &mut told.misses] {
+        names.truncate(PIN_NAMES);
+        for name in names {
+            *name = head(std::mem::take(name), PIN_NAME);
+        }
+    }
+    told
 }
 
 /// Setup, call, teardown: each at most once and in this order.

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tribunal_core::id::{NodeId, RepoPath, Seed};
 use tribunal_core::judge::PlantedChange;
-use tribunal_core::outcome::{Canaries, End, ExceptionText, Phase, Raiser, Tamper, When};
+use tribunal_core::outcome::{
+    Canaries, CassetteUse, End, ExceptionText, Phase, Raiser, Reads, Tamper, When,
+};
 use tribunal_core::statement::Isolation;
 
 /// The version of the conversation that this server speaks.
@@ -217,6 +219,10 @@ pub(crate) struct Case {
     pub(crate) attempt: u32,
     pub(crate) node: String,
     pub(crate) phases: Vec<Phase>,
+    #[serde(default)]
+    pub(crate) reads: Reads,
+    #[serde(default)]
+    pub(crate) cassette: Option<CassetteUse>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -6,7 +6,7 @@ use super::*;
 use crate::lease::ShortDigest;
 use crate::outcome::{
     AttemptEnd, CaseRecord, Class, CollectedCase, CollectionError, End, ExceptionText,
-    FunctionDigest, Lane, Phase, PhaseOutcome, Pins, Raiser, Silence, When,
+    FunctionDigest, Lane, Phase, PhaseOutcome, Pins, Raiser, Reads, Silence, When,
 };
 use crate::reason::Reason;
 
@@ -109,6 +109,8 @@ impl Attempt {
         self.0.cases.push(CaseRecord {
             node: node.parse().unwrap(),
             phases,
+            reads: Reads::default(),
+            cassette: None,
         });
         self
     }
