@@ -20,6 +20,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from .mirror import MirrorMeta
 from .twins import Coin
 
 _LETTERS = "qzxjkvw"
@@ -182,6 +183,8 @@ def _array(coin: Coin, value: Any) -> Any:
 
 def _object(coin: Coin, value: Any, depth: int) -> Any:
     """An object of a test's own, or pytest's `approx`: a copy that holds something else in one attribute."""
+    if isinstance(type(value), MirrorMeta):
+        return None
     held = getattr(value, "__dict__", None)
     if type(held) is not dict or isinstance(value, (type, BaseException)) or callable(value):
         return None
