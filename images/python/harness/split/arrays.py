@@ -10,8 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .codec import CodecError
+
 if TYPE_CHECKING:
-    from .codec import Decoder, Encoder
+    from .decode import Decoder
+    from .encode import Encoder
 
 _ITEMS = 1 << 26
 
@@ -27,7 +30,7 @@ def writer(kind: type) -> Callable[[Encoder, Any], None] | None:
             return _scalar
         if issubclass(kind, numpy.dtype):
             return _dtype
-    if type(module) is str and module.startswith("pandas."):
+    if type(module) is str and module.startswith("pandas.") and type(kind) is type:
         return _FRAMES.get(kind.__name__)
     return None
 
@@ -35,8 +38,6 @@ def writer(kind: type) -> Callable[[Encoder, Any], None] | None:
 def _library(name: str) -> Any:
     """One of the two libraries, by our own name: the decoder imports nothing that bytes name."""
     from importlib import import_module
-
-    from .codec import CodecError
 
     try:
         return import_module(name)
@@ -117,10 +118,8 @@ def _read_array(dec: Decoder) -> Any:
 
 
 def read_content(dec: Decoder) -> Any:
-    from .codec import CodecError
-
     numpy = _numpy()
-    parts = dec.value()
+    parts = dec.inner()
     try:
         kind, shape, data = parts
         count = math.prod(shape)
@@ -146,9 +145,7 @@ def _plain_dtype(numpy: Any, kind: Any) -> Any:
 
 
 def _read_scalar(dec: Decoder) -> Any:
-    from .codec import CodecError
-
-    numpy, parts = _numpy(), dec.value()
+    numpy, parts = _numpy(), dec.inner()
     try:
         kind, data = parts
         return numpy.frombuffer(data, dtype=_plain_dtype(numpy, kind), count=1)[0]
@@ -157,9 +154,7 @@ def _read_scalar(dec: Decoder) -> Any:
 
 
 def _read_dtype(dec: Decoder) -> Any:
-    from .codec import CodecError
-
-    numpy, parts = _numpy(), dec.value()
+    numpy, parts = _numpy(), dec.inner()
     try:
         return _plain_dtype(numpy, parts)
     except Exception as error:
@@ -167,9 +162,7 @@ def _read_dtype(dec: Decoder) -> Any:
 
 
 def _read_pandas(dec: Decoder) -> Any:
-    from .codec import CodecError
-
-    parts = dec.value()
+    parts = dec.inner()
     pandas = _library("pandas")
     try:
         kind, *rest = parts

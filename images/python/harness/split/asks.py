@@ -1,7 +1,10 @@
-"""What one end can ask of the other: one number for each kind of request."""
+"""What one end can ask of the other, and what a handle can stand for: numbers."""
 
 (
     CALL, METHOD, GETATTR, SETATTR, DELATTR, SPECIAL, COMPARE, ITER, CHUNK, FACTS, SUBCLASS, INSTANCE, SUBCLASSCHECK,
     DIR, FIND, IMPORT, RELOAD, STEP, COPY, DEEPCOPY, DUMP, LOAD, FIELDS, SIGNATURE, SCHEDULE, CANCEL, INSIDE,
-    MEMBERS,
-) = range(28)  # fmt: skip
+    MEMBERS, LOOKUP,
+) = range(29)  # fmt: skip
+
+OBJECT, FUNCTION, CLASS, MODULE, COROUTINE, GENERATOR, ASYNCGEN = range(7)
+ASYNC_DEF, ASYNC_GEN, GEN = 1, 2, 4  # marks of a function

@@ -29,7 +29,7 @@ from .stdlib import resolve, value_base
 REVERSE = 2
 _WITH_A_LOOP = (asks.CALL, asks.METHOD)
 _LOOKS = (asks.ITER, asks.CHUNK, asks.STEP, asks.COMPARE)
-_NO_END = (asks.CALL, asks.METHOD, asks.GETATTR)
+_NO_END = (asks.CALL, asks.METHOD, asks.GETATTR, asks.LOOKUP)
 _STEPS = ("__next__", "next", "send", "throw")
 
 
@@ -107,6 +107,8 @@ class Connection(Peer):
                 raise RuntimeError(f"more than {self._workers} threads of the tests call the product at once")
             link = self._pool.pop(0)
             self._threads[threading.get_ident()] = link
+            self.remembered.usable = False
+            self.remembered.drop()
             self._by_thread[self._ident()] = link
         return link
 
@@ -186,6 +188,18 @@ class Connection(Peer):
         error.__dict__["__tribunal_product__"] = True
         if type(trace) is str:
             error.__dict__["__tribunal_traceback__"] = trace[-4000:]
+
+    def look_up(self, module: Any, name: str) -> Any:
+        """A name of a module of the product's."""
+        remembered = self.remembered
+        before = remembered.changes
+        answer = self.request(asks.LOOKUP, (module, name))
+        if type(answer) is not tuple or len(answer) != 2:
+            raise CodecError("a name's meaning, and whether it stays")
+        found, stays = answer
+        if stays is True and remembered.usable and remembered.changes == before:
+            remembered.put(mirror._module_dict(module), name, found)
+        return found
 
     # -- equality and order ---------------------------------------------------------------------------------------
 
@@ -283,6 +297,7 @@ class Connection(Peer):
         self._shadows.clear()
         for link in self._links:
             link.space.clear()
+        self.remembered.usable = not any(ident in self._threads for ident in sys._current_frames())
         self._reset = True
 
     def leave_to_parent(self) -> None:

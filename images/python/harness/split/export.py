@@ -12,14 +12,13 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from . import mirror
-from .codec import CodecError, Encoder
+from .asks import ASYNC_DEF, ASYNC_GEN, ASYNCGEN, CLASS, COROUTINE, FUNCTION, GEN, GENERATOR, MODULE, OBJECT
+from .codec import CodecError
+from .encode import Encoder, always
 from .stdlib import VALUES, named_as, plain_part
 
 if TYPE_CHECKING:
     from .peer import Peer
-
-OBJECT, FUNCTION, CLASS, MODULE, COROUTINE, GENERATOR, ASYNCGEN = range(7)
-ASYNC_DEF, ASYNC_GEN, GEN = 1, 2, 4
 
 _MOST = 2_000_000
 _CHAIN = 8  # links of a chain of exceptions that cross
@@ -101,14 +100,9 @@ _BUILT_IN = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrappe
 def write(peer: Peer, enc: Encoder, value: Any) -> None:
     """A value that does not cross as plain data."""
     kind = type(value)
-    if kind is mirror.Ref:
-        enc.back(value.number)
-        return
-    if isinstance(kind, mirror.MirrorMeta) or kind in mirror.REMOTES:
-        enc.back(mirror.number_of(value))
-        return
-    if isinstance(value, mirror.MirrorMeta):
-        enc.back(mirror.number_of(value))
+    if isinstance(kind, mirror.MirrorMeta) or isinstance(value, mirror.MirrorMeta):
+        _back(enc, value)
+        always(kind, _back)
         return
     if isinstance(value, type):
         _class(peer, enc, value)
@@ -149,6 +143,17 @@ def write(peer: Peer, enc: Encoder, value: Any) -> None:
             enc.mirrored(_number(peer, enc, value), peer.exports.number(kind), part)
         else:
             enc.handle(OBJECT, _number(peer, enc, value), peer.exports.number(kind))
+
+
+def _back(enc: Encoder, value: Any) -> None:
+    """An object of the other end's."""
+    enc.back(mirror.number_of(value))
+
+
+for _remote in mirror.REMOTES:
+    always(_remote, _back)
+always(mirror.Ref, lambda enc, value: enc.back(value.number))
+del _remote
 
 
 def _number(peer: Peer, enc: Encoder, value: Any) -> int:

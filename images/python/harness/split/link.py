@@ -13,8 +13,8 @@ from typing import Any
 from .codec import MAX_BYTES
 from .space import Space
 
-_LENGTH = struct.Struct("<I")
-_CHUNK = 1 << 13
+_pack, _unpack = struct.Struct("<I").pack, struct.Struct("<I").unpack_from
+_CHUNK = 1 << 13  # holds all of most frames
 
 
 class LinkGone(Exception):
@@ -41,15 +41,23 @@ class Link:
 
     def send(self, body: bytes) -> None:
         try:
-            self._send(_LENGTH.pack(len(body)) + body)
+            self._send(_pack(len(body)) + body)
         except OSError as error:
             raise LinkGone(str(error)) from None
 
     def receive(self) -> bytes:
-        data = self._some()
+        try:
+            data = self._receive(_CHUNK)
+        except OSError as error:
+            raise LinkGone(str(error)) from None
+        if len(data) > 4 and _unpack(data)[0] + 4 == len(data):  # nearly always
+            self.busy = False
+            return data[4:]
+        if not data:
+            raise LinkGone("closed")
         while len(data) < 4:
             data += self._some()
-        length = _LENGTH.unpack_from(data)[0] + 4
+        length = _unpack(data)[0] + 4
         if length > MAX_BYTES + 4:
             raise LinkBroken(f"a frame of {length} bytes")
         if len(data) < length:

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import asks, export, mirror
+from . import asks, mirror
 
 if TYPE_CHECKING:
     from .peer import Peer
@@ -33,7 +33,7 @@ class Loops:
         """A real coroutine or async generator for one of the other end's."""
         grip = mirror.Grip(self._peer, number)
         ref = mirror.Ref(number)
-        made: Any = self._drive(ref, "await", None, grip) if kind == export.COROUTINE else self._generate(ref, grip)
+        made: Any = self._drive(ref, "await", None, grip) if kind == asks.COROUTINE else self._generate(ref, grip)
         self._peer.proxies[number] = made
         self._peer.foreign[made] = grip
         return made

@@ -16,8 +16,9 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from . import asks, export
-from .codec import BY_VALUE, CodecError
+from . import asks
+from .codec import CodecError
+from .encode import BY_VALUE
 from .probes import ARITHMETIC, REDUCING
 from .real import REAL
 from .stdlib import resolve, standard_name, value_base
@@ -305,6 +306,8 @@ class RemoteModule(types.ModuleType):
             if frame.f_code.co_name == "<module>" and type(names) in (list, tuple):
                 peer.starred(names, frame.f_globals)
             return names
+        if peer.oracle and not name.startswith("__"):
+            return peer.look_up(self, name)
         return peer.request(asks.GETATTR, (self, name))
 
     @property
@@ -358,20 +361,20 @@ REMOTES: tuple[type, ...] = (RemoteFunction, RemoteModule, Ref)
 
 def make(peer: Peer, kind: int, number: int, group: int) -> Any:
     """What stands here for an object of the other end's."""
-    if kind == export.CLASS:
+    if kind == asks.CLASS:
         return _class(peer, number)
-    if kind == export.OBJECT:
+    if kind == asks.OBJECT:
         made = instance(peer, number, peer.class_of(group))
-    elif kind == export.FUNCTION:
+    elif kind == asks.FUNCTION:
         made = RemoteFunction(peer, number, group)
-    elif kind == export.MODULE:
+    elif kind == asks.MODULE:
         name = peer.request(asks.GETATTR, (Ref(number), "__name__"))
         if type(name) is not str:
             raise CodecError("a module without a name")
         made = RemoteModule(peer, number, name)
-    elif kind == export.GENERATOR:
+    elif kind == asks.GENERATOR:
         return peer.generator(number)
-    elif kind in (export.COROUTINE, export.ASYNCGEN):
+    elif kind in (asks.COROUTINE, asks.ASYNCGEN):
         return peer.loops.local(kind, number)
     else:
         raise CodecError("a handle of no kind")

@@ -60,7 +60,7 @@ class Ops:
             asks.STEP: self._step, asks.COPY: copy.copy, asks.DEEPCOPY: copy.deepcopy, asks.DUMP: pickle.dumps,
             asks.LOAD: self._load, asks.FIELDS: facts.fields, asks.SIGNATURE: lambda v: facts.signature(*v),
             asks.MEMBERS: facts.members, asks.FIND: self._find, asks.IMPORT: self._import,
-            asks.RELOAD: importlib.reload,
+            asks.RELOAD: importlib.reload, asks.LOOKUP: self._lookup,
             asks.SCHEDULE: peer.loops.schedule, asks.CANCEL: peer.loops.cancel, asks.INSIDE: self._inside,
         }  # fmt: skip
 
@@ -91,6 +91,11 @@ class Ops:
         if name == "__dict__" and isinstance(target, (types.ModuleType, type)):
             return {key: item for key, item in found.items() if key != "__builtins__"}
         return found
+
+    def _lookup(self, value: Any) -> Any:
+        module, name = value
+        found = getattr(module, name)
+        return found, self._peer.told.keep(module, name, found)
 
     @staticmethod
     def _setattr(value: Any) -> None:

@@ -13,14 +13,17 @@ from collections import deque
 from typing import Any
 
 from . import export, mirror
-from .asks import CHUNK, COMPARE, DIR, FACTS, FIELDS, FIND, ITER, SIGNATURE, SPECIAL, STEP
-from .codec import CodecError, Decoder, Encoder
+from .asks import CHUNK, CLASS, COMPARE, DIR, FACTS, FIELDS, FIND, ITER, SIGNATURE, SPECIAL, STEP
+from .codec import CodecError
+from .decode import Decoder
+from .encode import Encoder
 from .link import Link, LinkBroken, LinkGone
 from .loops import Loops
 from .space import Space, replace, snapshot
+from .steady import Remembered, Told
 
 REQUEST, RETURN, RAISE = 1, 2, 3
-FORGET, SYNC, EXTRA, APART = 1, 2, 4, 8
+FORGET, SYNC, EXTRA, APART, MOVED = 1, 2, 4, 8, 16
 
 # Answers whose containers are nobody's to keep.
 _APART = (COMPARE, FACTS, FIELDS, SIGNATURE, DIR, FIND)
@@ -52,6 +55,8 @@ class Peer:
         self.values: dict[int, Any] = {}  # the newest values of classes of the other end's
         self.let_go: deque[tuple[int, int]] = deque()
         self._unclosed: deque[Any] = deque()  # generators that were dropped while a frame was under way
+        self.remembered = Remembered()
+        self.told = Told()
         self.foreign: weakref.WeakKeyDictionary[Any, mirror.Grip] = weakref.WeakKeyDictionary()
 
     # -- requests -------------------------------------------------------------------------------------------------
@@ -112,23 +117,26 @@ class Peer:
     def _send(self, link: Link, kind: int, op: int, value: Any, apart: bool) -> None:
         link.busy = True
         space = link.space
-        known = len(space.objects)
         enc = Encoder(self, space)
         out = enc.out
         flags = 0
         out.append(b"")
+        changed: list[int] = []
         try:
-            stale = space.to_forget() if self.oracle else ()
-            if stale:
-                flags |= FORGET
-                out.append(b"".join([n.to_bytes(4, _u32) for n in (len(stale), *stale)]))
-            changed = space.changed() if known else ()
-            if changed:
-                flags |= SYNC
-                out.append(len(changed).to_bytes(4, _u32))
-                for number in changed:
-                    out.append(number.to_bytes(4, _u32))
-                    enc.content(space.objects[number])
+            if space.objects or space.untold:
+                stale = space.to_forget() if self.oracle else ()
+                if stale:
+                    flags |= FORGET
+                    out.append(b"".join([n.to_bytes(4, _u32) for n in (len(stale), *stale)]))
+                changed = space.changed()
+                if changed:
+                    flags |= SYNC
+                    out.append(len(changed).to_bytes(4, _u32))
+                    for number in changed:
+                        out.append(number.to_bytes(4, _u32))
+                        enc.content(space.objects[number])
+            if not self.oracle and self.moved():
+                flags |= MOVED
             extra = self.extra_out(op)
             if extra is not None:
                 flags |= EXTRA
@@ -145,10 +153,11 @@ class Peer:
             self._undo(space)
             link.busy = False
             raise
-        space.told()
-        for number in changed:
-            space.snapshots[number] = snapshot(space.objects[number])
-        space.settle()
+        if space.objects or space.untold:
+            space.untold = []
+            for number in changed:
+                space.snapshots[number] = snapshot(space.objects[number])
+            space.settle()
         try:
             link.send(body)
         except LinkGone:
@@ -186,7 +195,7 @@ class Peer:
         if len(body) < 3:
             raise CodecError("a frame without a head")
         kind, op, flags = body[0], body[1], body[2]
-        if not REQUEST <= kind <= RAISE or flags & ~15:
+        if not REQUEST <= kind <= RAISE or flags & ~31:
             raise CodecError("a frame of no kind")
         space = link.space
         dec = Decoder(body, self, space, 3)
@@ -195,6 +204,10 @@ class Peer:
                 raise CodecError("only the oracle forgets")
             for _ in range(dec.count()):
                 space.forget(dec.u32())
+        if flags & MOVED:
+            if not self.oracle:
+                raise CodecError("only the product's names move")
+            self.remembered.drop()
         if flags & SYNC:
             # What the content is made of may be asked for meanwhile, and the container be forgotten in between.
             news = [(number := dec.u32(), space.objects.get(number), dec.content()) for _ in range(dec.count())]
@@ -264,6 +277,10 @@ class Peer:
 
     def gone(self) -> Any:
         raise NotImplementedError
+
+    def moved(self) -> bool:
+        """Whether names that the other end remembers mean something else."""
+        return False
 
     def is_broken(self, error: Exception) -> bool:
         """Whether it says that the conversation is over already."""
@@ -337,7 +354,7 @@ class Peer:
         """The mirror of a class of the other end's."""
         held = self.classes.get(group)
         if held is None:
-            held = mirror.make(self, export.CLASS, group, 0)
+            held = mirror.make(self, CLASS, group, 0)
         return held
 
     def state_of(self, error: BaseException, state: dict[str, Any]) -> dict[str, Any]:

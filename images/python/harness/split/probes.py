@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from .codec import is_plain
+from .encode import is_plain
 from .twins import Coin
 
 ARITHMETIC = frozenset(("__sub__", "__rsub__", "__truediv__", "__rtruediv__"))

@@ -96,6 +96,9 @@ class Product(Peer):
         own = os.path.dirname(__file__)
         return "".join(line for line in lines if own not in line)[-4000:]
 
+    def moved(self) -> bool:
+        return self.told.moved()
+
     def effects_out(self, op: int) -> Any:
         state, effects = self._state.changes(), self._gathered.take()
         return None if state is None and effects is None else (state, effects)
@@ -126,6 +129,7 @@ class Product(Peer):
     def run(self) -> NoReturn:
         links = self._links[1:-REVERSE] if len(self._links) > REVERSE + 1 else []
         if links:
+            self.told.serving += 1
             _thread.start_new_thread(self._accept, (links,))
         self.serve_on(self._links[0])
         os._exit(0)
@@ -139,6 +143,7 @@ class Product(Peer):
         while by_fd:
             for fd, _ in waiting.poll():
                 waiting.unregister(fd)
+                self.told.serving += 1
                 _thread.start_new_thread(self.serve_on, (by_fd.pop(fd),))
 
 

@@ -24,12 +24,12 @@ _is = operator.is_
 class Space:
     """The shared containers of one link. The oracle's numbers are even, the product's odd; only the oracle forgets."""
 
-    __slots__ = ("_next", "_numbers", "_untold", "objects", "snapshots")
+    __slots__ = ("_next", "_numbers", "objects", "snapshots", "untold")
 
     def __init__(self, first: int) -> None:
         self._next = first
         self._numbers: dict[int, int] = {}
-        self._untold: list[int] = []
+        self.untold: list[int] = []  # given up, and no frame that says so is on its way yet
         self.objects: dict[int, Any] = {}
         self.snapshots: dict[int, Any] = {}
 
@@ -73,20 +73,16 @@ class Space:
         large."""
         objects = self.objects
         if not objects:
-            return self._untold
+            return self.untold
         numbers = list(self.snapshots)  # what a frame that is being read brought is not settled yet
         old = len(numbers) - FOLLOWED
         for at, number in enumerate(numbers):
             value = objects[number]
             dropped = _references(value) <= _OURS and not differs(value, self.snapshots[number])
             if dropped or at < old or _size(value) > LARGE:
-                self._untold.append(number)
+                self.untold.append(number)
                 self.forget(number)
-        return self._untold
-
-    def told(self) -> None:
-        """The frame that says so is on its way."""
-        self._untold = []
+        return self.untold
 
     def forget(self, number: int) -> None:
         value = self.objects.pop(number, None)

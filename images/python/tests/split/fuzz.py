@@ -24,7 +24,8 @@ CORPUS = HERE / "corpus.txt"  # a frame a line, in hex
 sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
 
 from harness.split import asks, connect, peer, serve  # noqa: E402
-from harness.split.codec import CodecError, Decoder  # noqa: E402
+from harness.split.codec import CodecError  # noqa: E402
+from harness.split.decode import Decoder  # noqa: E402
 from harness.split.link import Link, LinkGone  # noqa: E402
 from harness.split.space import Space  # noqa: E402
 

@@ -650,3 +650,63 @@ def emptied(values):
 
 def put_in_order(values):
     values.sort()
+
+
+def renamed():
+    return "before"
+
+
+def rename(answer):
+    global renamed
+
+    def renamed():
+        return answer
+
+
+SHELVED = object()
+
+
+def rename_when_asked(path):
+    """A thread that rebinds a name when there is a file."""
+
+    def run():
+        while not os.path.exists(path):
+            time.sleep(0.001)
+        rename("by a thread")
+        os.unlink(path)
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def rename_and_call(function):
+    rename("while it calls")
+    return function()
+
+
+def without_name():
+    global renamed
+    del renamed
+
+
+def restored():
+    global renamed
+
+    def renamed():
+        return "before"
+
+
+def another_kind_of_module():
+    import types
+
+    class Loud(types.ModuleType):
+        @property
+        def renamed(self):
+            return lambda: "of the class"
+
+    sys.modules[__name__].__class__ = Loud
+
+
+def a_plain_module():
+    import types
+
+    sys.modules[__name__].__class__ = types.ModuleType
