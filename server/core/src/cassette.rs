@@ -1,1 +1,17 @@
-//! Cassettes: records of clock, entropy, listings and HTTP. Their schema, ledger and differences are judged here.
+//! Cassettes: records of clock, entropy, listings and HTTP, and the ledger in which people answer for them.
+//!
+//! Turns the bytes of two trees into records in effect, findings, and the ledger's difference by pin name. Strict: what
+//! does not parse is named with its key and position, never taken for "no cassette". Pure: the same code judges on the
+//! server and in a checkout without one. Never runs anything, never prints a secret that it found.
+
+mod in_effect;
+mod json;
+mod schema;
+mod shelf;
+
+pub use in_effect::InEffect;
+pub use json::Mistake;
+pub use schema::{Cassette, Exchange};
+pub use shelf::{CassetteFacts, Kind, Leaf, Shelf};
+
+pub(crate) use in_effect::{digest, in_effect};

@@ -12,9 +12,10 @@ mod warnings;
 pub use facts::{OracleFacts, SrcEntry, SrcFacts, TreeSource};
 pub use findings::Finding;
 
+use crate::cassette::{self, InEffect};
 use crate::classify::{DiffClass, PathClass, Standing, class_of};
 use crate::git::{Change, GitPath, Relation, ResolvedCommits};
-use crate::id::TreeId;
+use crate::id::{Digest, TreeId};
 use crate::manifest::{self, SealedFile};
 use crate::outcome::Pins;
 use crate::policy::Policy;
@@ -186,8 +187,10 @@ impl OpenDiff {
     /// # Errors
     /// `too-large` where the scored src is over the policy's limits, `runner-package-clash` where it holds a package of
     /// the runner's.
-    pub fn admit(self, oracle: OracleFacts, src: SrcFacts) -> Result<Plan, Refused> {
+    pub fn admit(self, mut oracle: OracleFacts, src: SrcFacts) -> Result<Plan, Refused> {
         let policy = self.diff.policy();
+        let shelves = std::mem::take(&mut oracle.cassettes);
+        let cassettes = cassette::in_effect(&policy.paths, &shelves);
         admission::sizes(&policy.limits, &src)?;
         admission::runner_clash(policy, &src)?;
         let mut barring = admission::check(policy, &src);
@@ -217,6 +220,7 @@ impl OpenDiff {
                 patch,
                 files,
                 src,
+                cassettes,
                 starts,
                 attempts,
                 warnings,
@@ -292,6 +296,7 @@ pub struct RunPlan {
     patch: ScoredPatch,
     files: Vec<SealedFile>,
     src: SrcFacts,
+    cassettes: Vec<InEffect>,
     starts: Vec<u32>,
     attempts: Vec<PlannedAttempt>,
     oracle_findings: Vec<Finding>,
@@ -313,6 +318,16 @@ impl RunPlan {
     #[must_use]
     pub fn src(&self) -> &SrcFacts {
         &self.src
+    }
+    /// Records that are replayed, each to its own test, by path.
+    #[must_use]
+    pub fn cassettes(&self) -> &[InEffect] {
+        &self.cassettes
+    }
+    /// The digest of what is replayed; `None` where nothing is.
+    #[must_use]
+    pub fn cassettes_digest(&self) -> Option<Digest> {
+        cassette::digest(&self.cassettes)
     }
     /// Hash seeds of the separate interpreter starts that serve the attempts.
     #[must_use]

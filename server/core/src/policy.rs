@@ -10,6 +10,8 @@ mod reader;
 mod render;
 mod units;
 
+pub(crate) use units::clock;
+
 use crate::id::{NodeId, RepoPath, Seed};
 use crate::reason::{Refused, RefusedCode};
 use serde::{Deserialize, Serialize};

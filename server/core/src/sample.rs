@@ -8,6 +8,7 @@
     reason = "a sample that is misspelled should stop the test"
 )]
 
+use crate::cassette::CassetteFacts;
 use crate::classify::{DiffClass, Patch, PathClass, class_of, classify};
 use crate::git::{Change, Commit, Contents, Entry, GitPath, Mode, Relation, ResolvedCommits};
 use crate::id::{Digest, ObjectId};
@@ -147,6 +148,7 @@ pub(crate) fn oracle(policy: &Policy, lines: &[&str]) -> OracleFacts {
             .map(|(path, _)| path.clone())
             .collect(),
         oracle_digest: Digest::of(b"oracle"),
+        cassettes: CassetteFacts::default(),
     }
 }
 

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use ed25519_dalek::{Signer as _, SigningKey};
+use tribunal_core::cassette::CassetteFacts;
 use tribunal_core::classify::{Patch, classify};
 use tribunal_core::envelope::{Envelopes, seal};
 use tribunal_core::git::{Change, Commit, Entry, GitPath, Mode, Relation, ResolvedCommits};
@@ -91,6 +92,7 @@ fn oracle(leases: &str) -> OracleFacts {
             .to_vec(),
         lfs_pointers: vec![],
         oracle_digest: Digest::of(b"oracle"),
+        cassettes: CassetteFacts::default(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! pins, so it also says which cases are red on base already; it takes the digests of every sealed function, lets the
 //! oracle see a product whose functions all raise, and runs files in which base has trouble split once more as shared.
 
-use super::evidence::{Ground, Keeping, Run};
+use super::evidence::{Ground, Keeping, Run, replayed};
 use crate::clock;
 use crate::image::BuiltImage;
 use crate::sandbox::{
@@ -290,12 +290,13 @@ impl Run<'_> {
             .collect();
         let files: Vec<&str> = self.plan.files().iter().map(|f| f.as_str()).collect();
         key(&[
-            "base-run/v3",
+            "base-run/v4",
             self.overlay.tree_digest().as_str(),
             Digest::of(src.join("\n").as_bytes()).as_str(),
             &image.engine_id,
             image.runner_digest.as_str(),
             self.plan.patch().policy().digest().as_str(),
+            &replayed(self.plan),
             &files.join("\n"),
         ])
     }

@@ -274,11 +274,12 @@ impl Run<'_> {
     /// Under what name attempts of this content are kept.
     pub(super) fn evidence_key(&self, ground: &Ground, lane: Lane, extra: &str) -> AttemptKey {
         let content = key(&[
-            "attempts/v1",
+            "attempts/v2",
             self.overlay.digest().as_str(),
             &ground.image.engine_id,
             ground.image.runner_digest.as_str(),
             self.plan.patch().policy().digest().as_str(),
+            &replayed(self.plan),
             extra,
         ]);
         AttemptKey { content, lane }
@@ -400,6 +401,12 @@ impl Run<'_> {
     async fn send(&self, event: EventKind) {
         let _gone = self.progress.send(event).await;
     }
+}
+
+/// The digest of the records in effect, for the names under which attempts are kept; empty where nothing is replayed.
+pub(super) fn replayed(plan: &RunPlan) -> String {
+    let digest = plan.cassettes_digest();
+    digest.map(|digest| digest.to_string()).unwrap_or_default()
 }
 
 fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {

@@ -6,6 +6,7 @@
 use super::walk::{Budget, Finder, leaves, tree_id};
 use super::{Objects, RepositoryError, refused};
 use std::sync::Arc;
+use tribunal_core::cassette::CassetteFacts;
 use tribunal_core::classify::{PathClass, class_of};
 use tribunal_core::git::{Entry, GitPath, Mode};
 use tribunal_core::id::{Digest, RepoPath, TreeId};
@@ -95,6 +96,7 @@ pub(super) fn oracle_facts(
         sealed_paths,
         lfs_pointers,
         oracle_digest: Digest::of(&digested),
+        cassettes: CassetteFacts::default(),
     })
 }
 
@@ -247,7 +249,10 @@ fn steering_file(
 }
 
 /// Whether a file's content is a Git LFS pointer: short, and led by the version line.
-fn is_lfs_pointer(objects: &dyn Objects, entry: &Entry) -> Result<bool, RepositoryError> {
+pub(super) fn is_lfs_pointer(
+    objects: &dyn Objects,
+    entry: &Entry,
+) -> Result<bool, RepositoryError> {
     match entry.mode {
         Mode::File | Mode::Executable => {}
         Mode::Symlink | Mode::Gitlink | Mode::Tree => return Ok(false),

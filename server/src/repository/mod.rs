@@ -7,6 +7,7 @@
 //! objects (`resolve`, `diff`, `facts`) asks the seam only, so both give the same answers.
 
 mod bundle;
+mod cassettes;
 mod command;
 mod complaint;
 pub mod diff;

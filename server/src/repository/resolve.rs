@@ -4,11 +4,13 @@
 //! The protected tip is read once, here, and never again in a score. Never takes a base from outside the tip's history,
 //! so that no uploaded commit and no force-pushed one can bring its own policy.
 
+use super::cassettes::cassette_facts;
 use super::diff::{DiffLimits, changes};
 use super::facts::{self, Listing};
 use super::{Objects, Repository, RepositoryError, Viewer, refused};
 use std::sync::{Arc, Mutex, PoisonError};
-use tribunal_core::classify::{Patch, PathClass, class_of};
+use tribunal_core::cassette::CassetteFacts;
+use tribunal_core::classify::{DiffClass, Patch, PathClass, class_of};
 use tribunal_core::git::{Commit, GitPath, Relation, ResolvedCommits};
 use tribunal_core::id::{CommitId, RepoName, TreeId};
 use tribunal_core::plan::{OpenDiff, OracleFacts, SrcFacts, TreeSource};
@@ -173,10 +175,32 @@ impl Resolved {
         } else {
             facts::listing(objects, &oracle)?
         };
+        let cassettes = self.cassettes(diff.diff(), &base)?;
+        let oracle = facts::oracle_facts(objects, policy, &oracle, &of_oracle)?;
         Ok((
-            facts::oracle_facts(objects, policy, &oracle, &of_oracle)?,
+            OracleFacts {
+                cassettes,
+                ..oracle
+            },
             facts::src_facts(objects, policy, &scored, &base)?,
         ))
+    }
+
+    fn cassettes(
+        &self,
+        diff: &DiffClass,
+        base: &Listing,
+    ) -> Result<CassetteFacts, RepositoryError> {
+        let paths = &diff.policy().paths;
+        let is_cassette = |path: &GitPath| class_of(paths, path) == PathClass::Cassette;
+        let mut changes = diff.changes().iter();
+        let merged = match self.commits.relation {
+            Relation::Behind if changes.any(|(change, _)| is_cassette(&change.path)) => {
+                Some(self.tree(TreeSource::Merge, &is_cassette)?)
+            }
+            Relation::Behind | Relation::Contains => None,
+        };
+        cassette_facts(&*self.objects, diff, base, merged.as_ref())
     }
 
     /// A root tree to read from. Conflicts count only where something is read that `matters`.

@@ -5,6 +5,7 @@
 use super::{FileSigner, KeyFileError, MemorySigner, Signer, SignerError, sign};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+use tribunal_core::cassette::CassetteFacts;
 use tribunal_core::classify::{Patch, classify};
 use tribunal_core::git::{Change, Commit, Entry, GitPath, Mode, Relation, ResolvedCommits};
 use tribunal_core::id::{Digest, UnixTime};
@@ -193,6 +194,7 @@ fn statements() -> Statements {
         sealed_paths: vec![],
         lfs_pointers: vec![],
         oracle_digest: Digest::of(b"oracle"),
+        cassettes: CassetteFacts::default(),
     });
     let judged = judge_decided(&decided, UnixTime(1_796_083_200));
     let scorer = Scorer {

@@ -1,5 +1,6 @@
 //! What planning must know of trees, read by the repository room and judged here.
 
+use crate::cassette::CassetteFacts;
 use crate::git::{Entry, GitPath};
 use crate::id::{Digest, TreeId};
 
@@ -31,6 +32,8 @@ pub struct OracleFacts {
     pub lfs_pointers: Vec<GitPath>,
     /// Digest over the sorted (path, mode, object id) of all oracle-class entries.
     pub oracle_digest: Digest,
+    /// Cassettes of both trees; empty for a patch that is barred.
+    pub cassettes: CassetteFacts,
 }
 
 /// One leaf of the src that is to be scored.

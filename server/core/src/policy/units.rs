@@ -49,7 +49,7 @@ fn amount(text: &str, unit: &str, factor: u64) -> Option<u64> {
 }
 
 /// A point in time with its offset, told in UTC; 1980 (older ones cannot be put into archives) to 2200.
-pub(super) fn clock(text: &str) -> Option<String> {
+pub(crate) fn clock(text: &str) -> Option<String> {
     let time: Timestamp = text.parse().ok()?;
     let year = time.strftime("%Y").to_string().parse::<i32>().ok()?;
     (1980..=2200).contains(&year).then(|| time.to_string())
