@@ -154,6 +154,7 @@ class Attempt:
     only: tuple[str, ...] | None
     collect_only: bool
     stop_on_failure: bool
+    cpu: int | None = None  # which of the CPUs the two processes of a split part share; the kernel places them else
 
     @property
     def unsilenced(self) -> bool:
@@ -186,6 +187,7 @@ class Attempt:
             only=None if only is None else _texts(data, "only"),
             collect_only=_truth(data, "collect_only"),
             stop_on_failure=_truth(data, "stop_on_failure"),
+            cpu=_whole(data, "cpu", 0, 65_535) if data.get("cpu") is not None else None,
         )
 
 

@@ -16,7 +16,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 
-from . import canary, digesting, etc, planting, sweep
+from . import canary, digesting, etc, placement, planting, sweep
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
 from .layout import CASE_OUTPUT_FACTOR, LINKS, Layout, package_version
 from .orders import Attempt, BadOrder, Configure, Plant, digest_files
@@ -180,6 +180,7 @@ class Supervisor:
                 forks += [] if product is None else [product]
                 pid = start.oracle.fork((order_read, record_write, output_write, *links))
                 forks.append(pid)
+                placement.keep(pid, task.attempt)
                 for fd in (order_read, record_write, output_write, *links):
                     held.close(fd)
                 watch = Watch(
@@ -203,6 +204,7 @@ class Supervisor:
         pairs = [held.pair() for _ in range(LINKS)]
         theirs = [pair[1] for pair in pairs]
         pid = start.product.fork((order_read, booted_write, output, *theirs))
+        placement.keep(pid, task.attempt)
         for fd in (order_read, booted_write, *theirs):
             held.close(fd)
         os.write(order_write, told.encode())

@@ -53,7 +53,8 @@ def test_whole_orders():
     assert configure.policy.sealed_roots == ()
     attempt = Attempt.parse(ATTEMPT, 2)
     assert (attempt.unsilenced, attempt.must_fail, attempt.split) == (True, False, True)
-    assert (attempt.product, attempt.stop_on_failure) == (Product("head"), False)
+    assert (attempt.product, attempt.stop_on_failure, attempt.cpu) == (Product("head"), False, None)
+    assert Attempt.parse(ATTEMPT | {"cpu": 3}, 2).cpu == 3
     assert attempt.only == ("x",)
     assert not attempt.collect_only
 
@@ -79,6 +80,7 @@ def changed(base, key, value):
         ("isolation", "gone"), ("isolation", "both"), ("stop_on_failure", 1), ("product", "tail"), ("product", None),
         ("product", {"mutant": 3, "of": 3}), ("product", {"mutant": 0}), ("product", {"mutant": 0, "of": 1, "x": 1}),
         ("collect_only", 1), ("source_date_epoch", -1), ("source_date_epoch", None),
+        ("cpu", -1), ("cpu", "0"), ("cpu", True),
     ],
 )  # fmt: skip
 def test_attempts_of_the_wrong_shape(key, value):

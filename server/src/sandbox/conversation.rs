@@ -364,11 +364,16 @@ impl Talk<'_> {
     ) -> Result<AttemptFacts, Stop> {
         let policy = &self.stage.order.policy;
         let turn = self.turn(policy.limits.cpus, company).await?;
+        let cpu = if policy.limits.cpus == 1 {
+            turn.core()
+        } else {
+            None
+        };
         let number = self.begun;
         self.begun += 1;
         going.gather = self.gather(order, number, going.lane);
         self.line
-            .order(&Order::Attempt(messages::Attempt::of(order, part, number)))
+            .order(&Order::Attempt(messages::Attempt::of(order, part, number, cpu)))
             .await?;
         if going.earlier.is_none() && self.told(going.lane) {
             self.tell(RunEvent::AttemptStarted(order.index)).await;

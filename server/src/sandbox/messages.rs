@@ -118,6 +118,8 @@ pub(crate) struct Attempt<'a> {
     only: Option<&'a [NodeId]>,
     collect_only: bool,
     stop_on_failure: bool,
+    /// Where the processes of a split part stay together; they are placed by the kernel where there is none.
+    cpu: Option<u32>,
 }
 
 /// A product as the wire spells it: `"head"`, `"null"`, or an object for a mutant.
@@ -130,7 +132,12 @@ enum Serialized {
 
 impl<'a> Attempt<'a> {
     /// `number` counts the parts of a room's attempts, repeated ones too: each has uids of its own.
-    pub(crate) fn of(order: &'a AttemptOrder, isolation: Isolation, number: u32) -> Self {
+    pub(crate) fn of(
+        order: &'a AttemptOrder,
+        isolation: Isolation,
+        number: u32,
+        cpu: Option<u32>,
+    ) -> Self {
         Self {
             attempt: number,
             start: order.start,
@@ -158,6 +165,7 @@ impl<'a> Attempt<'a> {
                 AfterFailure::GoOn => false,
                 AfterFailure::Stop => true,
             },
+            cpu,
         }
     }
 }

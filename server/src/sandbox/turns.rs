@@ -1,9 +1,11 @@
 //! Whose turn it is: never more running attempts than cores, over all rooms of this server.
 //!
 //! A time-out is the candidate's fault only if the attempt had its CPU; this is how it gets it. Turns are given in the
-//! order in which they were asked for.
+//! order in which they were asked for. Each says which cores are its own: an attempt whose processes keep to one core
+//! must not keep to another's.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tribunal_core::reason::{Aborted, AbortedCode};
 
@@ -12,12 +14,50 @@ use tribunal_core::reason::{Aborted, AbortedCode};
 pub(crate) struct Turns {
     cores: u32,
     free: Arc<Semaphore>,
+    idle: Idle,
 }
+
+/// The numbers of the cores that no turn has.
+type Idle = Arc<Mutex<BTreeSet<u32>>>;
 
 /// A turn; over when dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    _cores: OwnedSemaphorePermit,
+    // In this order: the next turn finds the cores that this one had.
+    cores: Cores,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Turn {
+    /// The first of its cores, counted from 0.
+    pub(crate) fn core(&self) -> Option<u32> {
+        self.cores.numbers.first().copied()
+    }
+}
+
+/// Cores that are given back when dropped.
+#[derive(Debug)]
+struct Cores {
+    numbers: BTreeSet<u32>,
+    idle: Idle,
+}
+
+impl Cores {
+    fn of(idle: &Idle, count: u32) -> Self {
+        let mut left = idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbers = (0..count).map_while(|_| left.pop_first()).collect();
+        Self {
+            numbers,
+            idle: Arc::clone(idle),
+        }
+    }
+}
+
+impl Drop for Cores {
+    fn drop(&mut self) {
+        let mut left = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        left.append(&mut self.numbers);
+    }
 }
 
 /// Beside whom an attempt may run.
@@ -36,6 +76,7 @@ impl Turns {
         Self {
             cores,
             free: Arc::new(Semaphore::new(cores as usize)),
+            idle: Arc::new(Mutex::new((0..cores).collect())),
         }
     }
 
@@ -46,7 +87,10 @@ impl Turns {
             Company::Alone => self.cores,
         };
         match Arc::clone(&self.free).acquire_many_owned(cores).await {
-            Ok(permit) => Ok(Turn { _cores: permit }),
+            Ok(permit) => Ok(Turn {
+                cores: Cores::of(&self.idle, cores),
+                _permit: permit,
+            }),
             // Nothing closes it; if it ever were, the server would be going down.
             Err(_) => Err(Aborted::new(
                 AbortedCode::ServerRestarted,
@@ -77,5 +121,21 @@ mod tests {
         // More CPUs than there are cores is every core, never a wait without end.
         let _wide = turns.take(64, Company::Others).await.unwrap();
         assert!(turns.take(1, Company::Others).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn no_two_turns_have_one_core() {
+        let turns = Turns::on(2);
+        let first = turns.take(1, Company::Others).await.unwrap();
+        let second = turns.take(1, Company::Others).await.unwrap();
+        assert_eq!((first.core(), second.core()), (Some(0), Some(1)));
+        drop(first);
+        let third = turns.take(1, Company::Others).await.unwrap();
+        assert_eq!(third.core(), Some(0));
+        drop((second, third));
+        let alone = turns.take(1, Company::Alone).await.unwrap();
+        assert_eq!(alone.core(), Some(0));
+        drop(alone);
+        assert_eq!(turns.idle.lock().unwrap().len(), 2);
     }
 }

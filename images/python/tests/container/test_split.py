@@ -1,6 +1,7 @@
 """A split part: two processes of two users that share files and nothing else, and how it ends when either leaves."""
 
 import json
+import os
 import textwrap
 
 import pytest
@@ -145,6 +146,38 @@ def test_the_product_has_no_hold_on_the_oracle(split):
         """,
     )
     passed(ran)
+
+
+@pytest.mark.parametrize("cpu", [None, 0, 1, 7])
+def test_both_keep_to_the_cpu_that_the_server_gives(open_room, cpu):
+    body = """
+        def test_where():
+            lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+            own = {words[0].rstrip(":"): words[1:] for words in map(str.split, lines) if words}
+            print(json.dumps([own["Cpus_allowed_list"], lib.status()["Cpus_allowed_list"], len(os.sched_getaffinity(0))]))
+        def test_the_product_may_go_elsewhere():
+            assert lib.widened()
+        """
+    room = open_room(
+        {
+            SEALED: HEAD + textwrap.dedent(body),
+            "src/lib.py": LIB + "def widened():\n    os.sched_setaffinity(0, range(1024))\n    return True\n",
+        },
+        {"shared": []},
+    )
+    ran = room.attempt(0, cpu=cpu)
+    passed(ran)
+    own, theirs, shown = printed(ran, "test_where")
+    everywhere = sorted(os.sched_getaffinity(0))
+    wanted = {str(everywhere[cpu % len(everywhere)])} if cpu is not None else {own}
+    assert {own, theirs} == wanted
+    assert shown == 1
+    if cpu is None and len(everywhere) > 1:
+        assert not own.isdigit()
+    # The next attempt is placed anew.
+    passed(room.attempt(1))
+    again = room.attempt(2, cpu=None)
+    assert printed(again, "test_where")[0].isdigit() == (len(everywhere) == 1)
 
 
 def test_each_uses_the_files_of_the_other(split):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What a call across the split costs, beside the same call in one process: a JSON line for each kind, microseconds.
 
-`bench.py [--calls N]`: five rounds of each, alternately, and the median of the rounds. Two real processes and sockets.
+`bench.py [--calls N] [--free]`: five rounds of each, alternately, and the median of the rounds. Two real processes and
+sockets, placed as an attempt with one CPU is: both keep to the same one. `--free` lets the kernel place them, as it does
+where the policy gives more than one.
 """
 
 import argparse
@@ -41,10 +43,13 @@ def kinds(product):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--calls", type=int, default=2000)
-    calls = options.parse_args().calls
+    options.add_argument("--free", action="store_true")
+    asked = options.parse_args()
+    calls = asked.calls
     from conftest import Pair
 
-    pair = Pair()
+    cpu = None if asked.free else max(os.sched_getaffinity(0))
+    pair = Pair(cpu=cpu)
     across = kinds(pair.product)
     import product as plain
 
@@ -56,7 +61,7 @@ def main():
         print(
             json.dumps(
                 {
-                    "bench": f"split_{name}",
+                    "bench": f"split_{name}" + ("_free" if asked.free else ""),
                     "value": round(cost, 1),
                     "unit": "us",
                     "vs": "plain call",

@@ -18,7 +18,8 @@ class Gone(BaseException):
 
 
 class Pair:
-    def __init__(self, prepare=lambda: None):
+    def __init__(self, prepare=lambda: None, cpu=None):
+        from harness import placement
         from harness.split.connect import Connection
 
         pairs = [socket.socketpair() for _ in range(LINKS)]
@@ -39,6 +40,9 @@ class Pair:
                 serve(theirs)
             finally:
                 os._exit(99)
+        if cpu is not None:
+            for pid in (self.pid, os.getpid()):
+                placement.on(pid, cpu)
         for fd in theirs:
             os.close(fd)
         self.tampers = []
