@@ -13,20 +13,23 @@ from typing import NoReturn
 from . import boot, environ, session, witness
 from .channel import Channel, leave_with
 from .confine import confine
+from .counts import Meter
 from .layout import Layout
 from .orders import Policy
+from .plugin import Cassettes
 from .task import Task
 
 
 def run(descriptors: list[int], layout: Layout, policy: Policy, prepared: session.Prepared) -> NoReturn:
-    order, record, output, *links = descriptors
+    order, record, output, word, *links = descriptors
     os.setsid()
-    record, output, order, *links = boot.arrange(output, (record, output, order, *links))
+    record, output, order, word, *links = boot.arrange(output, (record, output, order, word, *links))
     native = witness.load(layout)
     native.open(order, record)  # takes the key off the pipe: nothing written in Python ever holds it
     told = Task.decode(boot.read_order(order))
     os.close(order)
     os.chdir(layout.tree)
+    meter = Meter(layout.counts, told.uids)
     confine(told.uid, (layout.oracle_group,), told.product_uid)
     boot.environment(environ.of_attempt(layout, policy, told.attempt, told.hash_seed))
     boot.streams()
@@ -35,7 +38,10 @@ def run(descriptors: list[int], layout: Layout, policy: Policy, prepared: sessio
     leave = leave_with(told.exit_code)
     channel.send(kind="booted")
     far = session.FarSide(links, told.secret) if told.product_uid is not None else None
-    last = session.run(channel, layout, policy, told.attempt, prepared, far, told.canaries, None if far else native)
+    cassettes = Cassettes(told.cassettes, word)
+    last = session.run(
+        channel, layout, policy, told.attempt, prepared, far, told.canaries, None if far else native, meter, cassettes
+    )
     if last is not None:
         channel.send(kind="end", **last)
         leave()

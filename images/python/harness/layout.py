@@ -27,6 +27,14 @@ class Layout:
         return f"{self.state}/pins"
 
     @property
+    def listings(self) -> str:
+        return f"{self.state}/listings"
+
+    @property
+    def counts(self) -> str:
+        return f"{self.state}/counts"
+
+    @property
     def etc(self) -> str:
         return f"{self.state}/etc"
 

@@ -199,6 +199,10 @@ def repo_path(text: str) -> str:
     return text
 
 
+def seed(data: Mapping[str, Any], key: str) -> int:
+    return _whole(data, key, 0, SEED_MAX)
+
+
 def digest_files(data: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(repo_path(item) for item in _texts(data, "files"))
 

@@ -1,7 +1,7 @@
 """The pin page: what the preloaded library reads at every call.
 
-Written by PID 1 alone, between attempts, under a sequence number that is odd while a write is under way. The layout
-is in PROTOCOL.md.
+Written by PID 1 alone, between attempts and around cases that have a cassette, under a sequence number that is odd
+while a write is under way. The layout is in PROTOCOL.md.
 """
 
 import hashlib
@@ -9,19 +9,22 @@ import mmap
 import os
 import struct
 
+from .listings import Table
 from .orders import Instant
 
 MAGIC = b"TRBPINS1"
 SIZE = 4096
-CLOCK, ENTROPY, LISTING = 1, 2, 4
+CLOCK, ENTROPY, LISTING, RECORDED, REVERSED = 1, 2, 4, 8, 16
 
 _SEQUENCE = struct.Struct("<I")
-_BODY = struct.Struct("<IqII32s")  # from offset 12: flags, seconds, nanoseconds, CPU count, entropy key
+# From offset 12: flags, seconds, nanoseconds, CPU count, entropy key, the table of recorded listings.
+_BODY = struct.Struct("<IqII32sII")
 
 
-def entropy_key(seed: int) -> bytes:
-    """The same key for every attempt under one seed: pins make runs repeat."""
-    return hashlib.sha256(b"tribunal-entropy:%d" % seed).digest()
+def entropy_key(seed: int, place: str = "") -> bytes:
+    """The same key for every attempt under one seed: pins make runs repeat. A place within an attempt has its own."""
+    named = f"tribunal-entropy:{seed}:{place}" if place else f"tribunal-entropy:{seed}"
+    return hashlib.sha256(named.encode("utf-8", "surrogateescape")).digest()
 
 
 class PinPage:
@@ -34,12 +37,20 @@ class PinPage:
         finally:
             os.close(fd)
         self._sequence = 0
+        self._cpus = 0
         self._page[12:SIZE] = bytes(SIZE - 12)
         self._page[0:8] = MAGIC
 
     def write(self, clock: Instant, seed: int, cpus: int) -> None:
-        flags = CLOCK | ENTROPY | LISTING
-        self._publish(_BODY.pack(flags, clock.seconds, clock.nanoseconds, cpus, entropy_key(seed)))
+        self._cpus = cpus
+        self.change(clock, None, entropy_key(seed))
+
+    def change(self, clock: Instant, table: Table | None, key: bytes) -> None:
+        """What a single case sees, with the listings that are on record for it."""
+        flags, place = CLOCK | ENTROPY | LISTING, (0, 0)
+        if table is not None:
+            flags, place = flags | RECORDED, (table.offset, table.length)
+        self._publish(_BODY.pack(flags, clock.seconds, clock.nanoseconds, self._cpus, key, *place))
 
     def _publish(self, body: bytes) -> None:
         self._step()

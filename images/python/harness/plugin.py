@@ -8,13 +8,13 @@ end is never reported.
 import os
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 import pytest
 from _pytest.config import Config
 from _pytest.terminal import TerminalReporter
 
-from . import canary, hypothesis_settings, must_fail, seeds
+from . import canary, counts, hypothesis_settings, must_fail, seeds
 from .channel import Channel
 from .collection import Collected, case, failure, name, unique
 from .exceptions import Exceptions
@@ -44,16 +44,38 @@ class Sink:
         return False
 
 
+class Cassettes:
+    """The cases that have a cassette, and PID 1's word that its pins are on or off."""
+
+    def __init__(self, seeds: Mapping[str, int | None], word: int) -> None:
+        self._seeds, self._word = seeds, word
+        self._read = os.read
+
+    def has(self, node: str) -> bool:
+        return node in self._seeds
+
+    def seed(self, node: str, other: int) -> int:
+        seed = self._seeds.get(node)
+        return other if seed is None else seed
+
+    def wait(self) -> None:
+        self._read(self._word, 1)
+
+
 class Plugin:
     def __init__(
         self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt, tampers: Tampers,
-        product: Connection | None, canaries: Sequence[canary.Canary] = (),
+        product: Connection | None, canaries: Sequence[canary.Canary] = (), meter: counts.Meter | None = None,
+        cassettes: Cassettes | None = None,
     ) -> None:  # fmt: skip
         self._channel = channel
         self._tampers = tampers
         self._product = product
         self._canaries = canaries
         self._planted: set[int] = set()  # their numbers
+        self._meter = meter
+        self._cassettes = cassettes or Cassettes({}, -1)
+        self._reads: list[counts.Snapshot] = []  # of the present phase
         self._exceptions = exceptions
         self._order = order
         self._judge = Judge(sides, exceptions, order.unsilenced)
@@ -137,22 +159,28 @@ class Plugin:
         return self._order.only is None or node in self._order.only
 
     def _run(self, cases: list[tuple[int, pytest.Item, str]]) -> None:
-        chosen = [(number, item) for number, item, node in cases if self._selected(node)]
+        chosen = [(number, item, node) for number, item, node in cases if self._selected(node)]
         if self._order.unsilenced:
-            unsilence([item for _, item in chosen])
+            unsilence([item for _, item, _ in chosen])
         SWITCH.arm()  # whatever the null product has of functions raises from here on
-        for (number, item), (_, nextitem) in zip(chosen, [*chosen[1:], (-1, None)], strict=False):
+        for (number, item, node), (_, nextitem, _) in zip(chosen, [*chosen[1:], (-1, None, "")], strict=False):
             self._number = number
+            recorded = number not in self._planted and self._cassettes.has(node)
+            seed = self._cassettes.seed(node, self._order.seed) if recorded else self._order.seed
             if self._product is not None:
-                self._product.between_cases()
-            seeds.apply(self._order.seed)
-            hypothesis_settings.apply(self._order.seed)
-            hypothesis_settings.pin(getattr(item, "obj", None), self._order.seed, self._order.must_fail)
+                self._product.between_cases(seed)
+            seeds.apply(seed)
+            hypothesis_settings.apply(seed)
+            hypothesis_settings.pin(getattr(item, "obj", None), seed, self._order.must_fail)
             if self._order.must_fail:
                 must_fail.wrap(item)
             self._failed = False
             self._begin(number)
+            if recorded:
+                self._cassettes.wait()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+            if recorded:
+                self._cassettes.wait()
             if self._failed and self._order.stop_on_failure and number not in self._planted:
                 return
 
@@ -189,7 +217,8 @@ class Plugin:
         hook = getattr(item.ihook, f"pytest_runtest_{when}")
         more = {"nextitem": nextitem} if when == "teardown" else {}
         started = self._clock()
-        call = pytest.CallInfo.from_call(lambda: hook(item=item, **more), when=when)  # type: ignore[arg-type]
+        self._reads = []
+        call = pytest.CallInfo.from_call(lambda: self._counted(when, lambda: hook(item=item, **more)), when=when)  # type: ignore[arg-type]
         took = max(0.0, self._clock() - started) * 1000
         error = _raised(item, call)
         report: pytest.TestReport | None = None
@@ -215,6 +244,23 @@ class Plugin:
             raise error
         return phase
 
+    def _counted(self, when: str, act: Callable[[], object]) -> object:
+        """The act, with what it made this process and the product's ask for."""
+        if self._meter is None:
+            return act()
+        before = self._meter.read()
+        try:
+            return act()
+        finally:
+            read = [counts.difference(*pair) for pair in zip(before, self._meter.read(), strict=True)]
+            if when == "teardown":
+                # Generators that were seeded ask for nothing more, so their states have to tell.
+                drawn = [seeds.moved(), self._product is not None and self._product.drawn()]
+                read = [
+                    counts.added(one, counts.DRAWN) if moved else one for one, moved in zip(read, drawn, strict=False)
+                ]
+            self._reads = [*read, counts.NONE][:2]
+
     def _announce(self, item: pytest.Item, call: pytest.CallInfo[object], report: pytest.TestReport) -> None:
         """For conftest hooks and pytest's own bookkeeping; the record is out already."""
         try:
@@ -228,7 +274,9 @@ class Plugin:
             kind="phase", case=self._number, when=when, next=following, mark=self._channel.border(),
             outcome=phase.outcome, xfail=_cut(phase.xfail), xpassed=phase.xpassed,
             skip_reason=_cut(phase.skip_reason), by=phase.by, exception=phase.exception, duration_ms=took,
+            reads=self._reads if any(map(any, self._reads)) else None,
         )  # fmt: skip
+        self._reads = []
         self._tampers.border()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

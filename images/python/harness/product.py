@@ -33,8 +33,8 @@ def run(descriptors: list[int], layout: Layout, policy: Policy) -> NoReturn:
     os.close(booted)
     source_only.plant(mutate.of_product(told.product, told.seed, layout, policy), Sides(layout, policy))
 
-    def case() -> None:
+    def case(seed: int) -> None:
         SWITCH.arm()
-        seeds.apply(told.seed)  # as the oracle's process does before each case
+        seeds.apply(seed)  # as the oracle's process does before each case
 
     serve(links, case)

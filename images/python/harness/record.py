@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from . import counts
 from .canary import Canary, places
+from .cassettes import Deck
 from .frames import Message, plain
 
 NODE, REASON, TYPE, MESSAGE, TRACEBACK, NAME = 4200, 2000, 200, 2000, 6000, 1000
@@ -35,6 +37,14 @@ class Running:
     phases: list[Message] = field(default_factory=list)
     tamper: list[Message] = field(default_factory=list)  # of the phase it is in
     words: str | None = None  # a canary's
+    reads: list[counts.Snapshot] = field(default_factory=lambda: [counts.NONE, counts.NONE])  # oracle's, product's
+
+    def told_reads(self) -> Message:
+        """Only what was read at all."""
+        return {
+            side: {name: count for name, count in zip(counts.SOURCES, read, strict=True) if count}
+            for side, read in zip(("oracle", "product"), self.reads, strict=True)
+        }
 
 
 class Printed(Protocol):
@@ -46,7 +56,9 @@ class Printed(Protocol):
 
 
 class Ledger:
-    def __init__(self, attempt: int, output: Printed, canaries: Sequence[Canary] = ()) -> None:
+    def __init__(
+        self, attempt: int, output: Printed, canaries: Sequence[Canary] = (), deck: Deck | None = None
+    ) -> None:
         self.booted = False
         self.ended = False
         self.running: Running | None = None
@@ -55,6 +67,8 @@ class Ledger:
         self._attempt = attempt
         self._output = output
         self._planted = canaries
+        self._deck = deck
+        self.words_due = 0  # how often the oracle may go on: on both sides of a case with a cassette
         self._words: dict[int, str] = {}  # of the canaries, by number
         self._pieces: list[Message] = []  # of the collection, until it is whole
         self._collecting = True
@@ -161,7 +175,9 @@ class Ledger:
             raise ForeignRecord("a case that is not due")
         self._next = number + 1
         self._output.begin(_count(record, "mark"))
-        self.running = Running(self._nodes[number], words=self._words.get(number))
+        self.running = running = Running(self._nodes[number], words=self._words.get(number))
+        if self._deck is not None and running.words is None and self._deck.on(running.node):
+            self.words_due += 1
         return []
 
     def _phase(self, record: Message, running: Running) -> list[Message]:
@@ -187,6 +203,7 @@ class Ledger:
             }
         )
         running.tamper = []
+        running.reads = [counts.added(*pair) for pair in zip(running.reads, _reads(record, "reads"), strict=True)]
         if following is not None:
             running.when = following
             return []
@@ -194,7 +211,9 @@ class Ledger:
         if running.words is not None:
             self._canary(running, running.words)
             return []
-        return [self._case(running)]
+        case = self._case(running)
+        self.words_due += "cassette" in case
+        return [case]
 
     def _canary(self, running: Running, words: str) -> None:
         said = [(phase["exception"] or {}).get("message") for phase in running.phases if phase["outcome"] == "failed"]
@@ -210,7 +229,12 @@ class Ledger:
             into.append(told)
 
     def _case(self, running: Running) -> Message:
-        return {"type": "case", "attempt": self._attempt, "node": running.node, "phases": running.phases}
+        reads = running.told_reads()
+        used = self._deck.off(reads) if self._deck is not None else None
+        return {
+            "type": "case", "attempt": self._attempt, "node": running.node, "phases": running.phases, "reads": reads,
+            **({} if used is None else {"cassette": used}),
+        }  # fmt: skip
 
 
 def _exception(item: Message) -> Message:
@@ -251,6 +275,23 @@ def _count(item: Message, key: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
         raise ForeignRecord(f"{key} is not a count")
     return value
+
+
+def _reads(item: Message, key: str) -> list[counts.Snapshot]:
+    """Counts of two processes; a phase that read nothing says nothing."""
+    value = item.get(key)
+    if value is None:
+        return [counts.NONE, counts.NONE]
+    if not isinstance(value, list) or len(value) != 2:
+        raise ForeignRecord(f"{key} are not those of two processes")
+    for read in value:
+        if not isinstance(read, list) or len(read) != len(counts.SOURCES) or not all(map(_is_cell, read)):
+            raise ForeignRecord(f"{key} are not counts")
+    return [tuple(read) for read in value]
+
+
+def _is_cell(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**32
 
 
 def _duration(item: Message, key: str) -> float:

@@ -4,7 +4,8 @@ import contextlib
 import random
 import sys
 
-_seed_random = random.seed
+_seed_random, _state_of_random = random.seed, random.getstate
+_states: dict[str, object] = {}  # of the generators, when they were last seeded
 
 
 def apply(seed: int) -> None:
@@ -16,3 +17,18 @@ def apply(seed: int) -> None:
     with contextlib.suppress(Exception):
         if (faker := sys.modules.get("faker")) is not None:
             faker.Faker.seed(seed)
+    _states.update(_now())
+
+
+def moved() -> bool:
+    """Whether anything was drawn from the shared generators since they were seeded."""
+    return any(_states.get(name) != state for name, state in _now().items())
+
+
+def _now() -> dict[str, object]:
+    states: dict[str, object] = {"random": _state_of_random()}
+    with contextlib.suppress(Exception):
+        if (numpy := sys.modules.get("numpy.random")) is not None:
+            kind, words, *rest = numpy.get_state()
+            states["numpy"] = (kind, words.tobytes(), *rest)
+    return states

@@ -24,11 +24,12 @@ from .asyncs import Asyncs
 from .canary import Canary
 from .channel import Channel
 from .collection import Collected, conftest_failure, failure
+from .counts import Meter
 from .exceptions import Exceptions
 from .frames import Message
 from .layout import Layout
 from .orders import Attempt, Policy
-from .plugin import Plugin
+from .plugin import Cassettes, Plugin
 from .source import PRODUCT, SEALED, Sides
 from .split import hook
 from .split.connect import Connection
@@ -94,7 +95,8 @@ def _compiled(layout: Layout, policy: Policy, files: tuple[str, ...]) -> dict[st
 
 def run(
     channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared, far: "FarSide | None",
-    canaries: Sequence[Canary] = (), native: Native | None = None,
+    canaries: Sequence[Canary] = (), native: Native | None = None, meter: Meter | None = None,
+    cassettes: Cassettes | None = None,
 ) -> Message | None:  # fmt: skip
     """What the last record says; None means that the session did not reach its own end. Of a split part `far` is where
     the product is; without it the product is imported here, and the witness watches."""
@@ -102,7 +104,7 @@ def run(
     exceptions = Exceptions(sides)
     tampers = Tampers(channel)
     product = _connected(far, sides, tampers) if far is not None else None
-    plugin = Plugin(channel, sides, exceptions, order, tampers, product, canaries)
+    plugin = Plugin(channel, sides, exceptions, order, tampers, product, canaries, meter, cassettes)
     seeds.apply(order.seed)
     hypothesis_settings.apply(order.seed)
     compiled = imports.Compiled(prepared.codes)

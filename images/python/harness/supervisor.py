@@ -16,9 +16,11 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 
-from . import canary, digesting, etc, placement, planting, sweep
+from . import canary, counts, digesting, etc, placement, planting, sweep
+from .cassettes import Deck, NoReplay, Replay, Shelf
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
 from .layout import CASE_OUTPUT_FACTOR, LINKS, Layout, package_version
+from .listings import Listings
 from .orders import Attempt, BadOrder, Configure, Plant, digest_files
 from .output import Output
 from .overlay import Overlay, OverlayError, TarStream
@@ -72,6 +74,9 @@ class Supervisor:
         self._overlay: Overlay | None = None
         self._starts = Starts([])
         self._pins: PinPage | None = None
+        self._shelf, self._listings = Shelf(), Listings(layout.listings)
+        self._replay: Replay = NoReplay()
+        self._attempted = False
         self._wake = _wake_on_child()
 
     def run(self) -> int:
@@ -85,7 +90,7 @@ class Supervisor:
         )  # fmt: skip
         handlers: dict[str, Callable[[Message], None]] = {
             "configure": self._configure, "attempt": self._attempt, "digests": self._digests,
-            "plant": self._plant,
+            "plant": self._plant, "cassette": self._cassette, "body": self._body,
         }  # fmt: skip
         while (frame := self._server.receive()) is not None:
             kind, body = frame
@@ -138,23 +143,43 @@ class Supervisor:
         stream = pieces()
         return lambda: next(stream, b"")
 
+    def _cassette(self, message: Message) -> None:
+        self._before_attempts()
+        self._shelf.cassette(message, self._listings)
+
+    def _body(self, message: Message) -> None:
+        self._before_attempts()
+        self._shelf.body(message)
+
+    def _before_attempts(self) -> None:
+        if self._configured is None or self._attempted:
+            raise BadOrder("a cassette before configure, or after the first attempt")
+
     def _attempt(self, message: Message) -> None:
         configured, overlay, pins = self._configured, self._overlay, self._pins
         if configured is None or overlay is None or pins is None:
             raise BadOrder("an attempt before configure")
         order = Attempt.parse(message, len(self._starts))
+        self._attempted = True
         start = self._starts.take(order.start)
         uid = configured.uid_base + 2 * order.attempt % (configured.uid_count & ~1)
         product_uid = uid + 1 if order.split else None
         owner = uid if product_uid is None else product_uid
         self._clean(owner)
         pins.write(order.clock, order.seed, configured.policy.cpus)
+        uids = (uid,) if product_uid is None else (uid, product_uid)
+        with contextlib.suppress(OSError):  # an earlier attempt filled the place up: then nothing is counted
+            counts.make(self._layout.counts, uids)
+        deck = Deck(
+            self._shelf, pins, self._replay, order.clock, order.seed,
+            lambda number: counts.listed(self._layout.counts, uids, number),
+        )  # fmt: skip
         whole = not order.collect_only and order.only is None and not order.unsilenced
         task = Task(
             order, uid, product_uid, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
-            secrets.token_bytes(16), 80 + secrets.randbelow(40), canary.drawn() if whole else (),
+            secrets.token_bytes(16), 80 + secrets.randbelow(40), canary.drawn() if whole else (), self._shelf.seeds(),
         )  # fmt: skip
-        summary = self._watched(configured, start, task)
+        summary = self._watched(configured, start, task, deck)
         self._clean(owner)
         if not overlay.unchanged():
             raise AttemptFailed("src changed under an attempt")
@@ -162,30 +187,33 @@ class Supervisor:
             {"type": "attempt-end", "attempt": order.attempt, **summary, "start": order.start, "uid": uid}
         )
 
-    def _watched(self, configured: Configure, start: Start, task: Task) -> Message:
+    def _watched(self, configured: Configure, start: Start, task: Task, deck: Deck) -> Message:
         policy = configured.policy
         with Descriptors() as held:
             order_read, order_write = held.pipe()
             record_read, record_write = held.pipe()
             output_read, output_write = held.pipe()
-            for fd in (order_write, record_read, output_read):
+            word_read, word_write = held.pipe()
+            for fd in (order_write, record_read, output_read, word_write):
                 os.set_blocking(fd, False)
             token = task.token.hex().encode()
             output = Output(output_read, token, policy.output_bytes, CASE_OUTPUT_FACTOR)
-            ledger = Ledger(task.attempt.attempt, output, task.canaries)
+            ledger = Ledger(task.attempt.attempt, output, task.canaries, deck)
             uids = (task.uid,) if task.product_uid is None else (task.uid, task.product_uid)
             forks: list[int] = []
             try:
                 links, product = self._product(start, task, output_write, held)
                 forks += [] if product is None else [product]
-                pid = start.oracle.fork((order_read, record_write, output_write, *links))
+                ours = (order_read, record_write, output_write, word_read, *links)
+                pid = start.oracle.fork(ours)
                 forks.append(pid)
                 placement.keep(pid, task.attempt)
-                for fd in (order_read, record_write, output_write, *links):
+                for fd in ours:
                     held.close(fd)
                 watch = Watch(
                     pid, product, task.exit_code, Limits(policy.attempt_timeout_ms, policy.case_timeout_ms), ledger,
-                    output, Pipes(order_write, record_read), task.key, self._server, self._reaper, held.close,
+                    output, Pipes(order_write, record_read, word_write), task.key, self._server, self._reaper,
+                    held.close,
                 )  # fmt: skip
                 watch.until_it_ends(task.encode(), self._wake)
             finally:

@@ -1,7 +1,7 @@
 """A task: what PID 1 tells one attempt's process, over a pipe that no zygote reads."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .canary import Canary
@@ -21,6 +21,11 @@ class Task:
     secret: bytes  # for what the oracle asks the product in passing
     exit_code: int
     canaries: tuple[Canary, ...] = ()
+    cassettes: dict[str, int | None] = field(default_factory=dict)  # the cases that have one, and the seed it names
+
+    @property
+    def uids(self) -> tuple[int, ...]:
+        return (self.uid,) if self.product_uid is None else (self.uid, self.product_uid)
 
     def of_product(self) -> "ProductTask | None":
         """The little of it that the product's process learns: no case, no mode, no way to speak to PID 1."""
@@ -39,7 +44,7 @@ class Task:
             "product": [self.attempt.product.kind, self.attempt.product.number, self.attempt.product.of],
             "uid": self.uid, "product_uid": self.product_uid, "hash_seed": self.hash_seed, "token": self.token.hex(),
             "secret": self.secret.hex(), "exit_code": self.exit_code,
-            "canaries": [[canary.place, canary.words] for canary in self.canaries],
+            "canaries": [[canary.place, canary.words] for canary in self.canaries], "cassettes": self.cassettes,
         }  # fmt: skip
         return self.key + json.dumps(order).encode()
 
@@ -56,8 +61,9 @@ class Task:
         canaries = tuple(Canary(*each) for each in item["canaries"])
         token, secret = bytes.fromhex(item["token"]), bytes.fromhex(item["secret"])
         return cls(
-            order, item["uid"], item["product_uid"], item["hash_seed"], token, b"", secret, item["exit_code"], canaries
-        )
+            order, item["uid"], item["product_uid"], item["hash_seed"], token, b"", secret, item["exit_code"], canaries,
+            item["cassettes"],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

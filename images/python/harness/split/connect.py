@@ -60,7 +60,7 @@ class Connection(Peer):
         self._state = State(True, self._reads)
         self._frozen = Frozen(self)
         self._levels: list[tuple[str | None, int]] = []
-        self._reset = False
+        self._reset: int | None = None  # the seed of a case that the product has not heard of yet
         self._deferred: list[BaseException] = []
         self.dependency: Callable[[Any, Any], Any] = lambda module, name: None
         self._pool = self._links[1:-REVERSE]
@@ -289,7 +289,7 @@ class Connection(Peer):
 
     # -- between cases --------------------------------------------------------------------------------------------
 
-    def between_cases(self) -> None:
+    def between_cases(self, seed: int = 0) -> None:
         """Nothing shared is followed into the next case; what the tests no longer hold is let go."""
         self._frozen.look()
         self.kept.between_cases()
@@ -298,7 +298,14 @@ class Connection(Peer):
         for link in self._links:
             link.space.clear()
         self.remembered.usable = not any(ident in self._threads for ident in sys._current_frames())
-        self._reset = True
+        self._reset = seed
+
+    def drawn(self) -> bool:
+        """Whether the product drew from generators that it shares. One that was not asked for anything did not."""
+        try:
+            return self._reset is None and self.request(asks.DRAWN, None) is True
+        except Exception:  # noqa: BLE001  a product that cannot say so is told elsewhere
+            return False
 
     def leave_to_parent(self) -> None:
         """In a fork of the oracle: the links are its parent's."""
@@ -312,10 +319,10 @@ class Connection(Peer):
 
     def effects_out(self, op: int) -> Any:
         state = self._state.changes()
-        if state is None and not self._levels and not self._reset:
+        if state is None and not self._levels and self._reset is None:
             return None
         levels, self._levels = tuple(self._levels), []
-        reset, self._reset = self._reset, False
+        reset, self._reset = self._reset, None
         return state, levels, reset
 
     def effects_in(self, effects: Any) -> None:

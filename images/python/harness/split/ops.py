@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .. import seeds
 from . import asks, facts
 from .codec import CodecError
 from .stdlib import patched
@@ -61,6 +62,7 @@ class Ops:
             asks.LOAD: self._load, asks.FIELDS: facts.fields, asks.SIGNATURE: lambda v: facts.signature(*v),
             asks.MEMBERS: facts.members, asks.FIND: self._find, asks.IMPORT: self._import,
             asks.RELOAD: importlib.reload, asks.LOOKUP: self._lookup,
+            asks.DRAWN: lambda _: seeds.moved(),
             asks.SCHEDULE: peer.loops.schedule, asks.CANCEL: peer.loops.cancel, asks.INSIDE: self._inside,
         }  # fmt: skip
 

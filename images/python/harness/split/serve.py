@@ -23,7 +23,7 @@ class Product(Peer):
     oracle = False
     first = 1
 
-    def __init__(self, links: list[int], case: Callable[[], None]) -> None:
+    def __init__(self, links: list[int], case: Callable[[int], None]) -> None:
         super().__init__(links, 0)
         self._case = case
         self._ops = Ops(self)
@@ -114,8 +114,8 @@ class Product(Peer):
                 logging.disable(level)
             else:
                 logging.getLogger(name).setLevel(level)
-        if reset:
-            self._case()
+        if reset is not None:
+            self._case(reset)
             for link in self._links:
                 link.space.clear()
 
@@ -147,7 +147,7 @@ class Product(Peer):
                 _thread.start_new_thread(self.serve_on, (by_fd.pop(fd),))
 
 
-def serve(links: list[int], case: Callable[[], None] = SWITCH.arm) -> NoReturn:
-    """Serve until the oracle is gone; import path, environment and confinement are the caller's. `case` is called when
-    a case asks for the first time: from then on, at the latest, a null product raises."""
+def serve(links: list[int], case: Callable[[int], None] = lambda seed: SWITCH.arm()) -> NoReturn:
+    """Serve until the oracle is gone; import path, environment and confinement are the caller's. `case` is called with
+    a case's seed when it asks for the first time: from then on, at the latest, a null product raises."""
     Product(links, case).run()

@@ -19,8 +19,10 @@ pub struct Counts {
     pub urandom: u32,
     /// Directory listings.
     pub listings: u32,
-    /// Connects and datagrams outside of the machine's own local sockets.
+    /// Connects, datagrams and name look-ups outside of local sockets.
     pub sockets: u32,
+    /// Sockets that listen: the case talks to a server of its own.
+    pub servers: u32,
     /// Waits for a time to pass.
     pub sleeps: u32,
     /// Threads that were started.
@@ -38,6 +40,7 @@ impl Counts {
             urandom: self.urandom.saturating_add(other.urandom),
             listings: self.listings.saturating_add(other.listings),
             sockets: self.sockets.saturating_add(other.sockets),
+            servers: self.servers.saturating_add(other.servers),
             sleeps: self.sleeps.saturating_add(other.sleeps),
             threads: self.threads.saturating_add(other.threads),
         }

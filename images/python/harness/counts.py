@@ -1,0 +1,93 @@
+"""Pages of counts: what the pin library saw the processes of an attempt ask for, a page for each user.
+
+Every process of the attempt can write its own page, so what stands there is a diagnosis and never a judgement. PID 1
+makes the pages and clears them; it never maps one, because whoever can write a file can also cut it short.
+"""
+
+import contextlib
+import mmap
+import os
+import struct
+
+SIZE = 4096
+LISTED = 1024  # from this offset on: one byte for each directory of the cassette that is on
+SEEN, DIFFERED = 1, 2
+SOURCES = (
+    "wall_clock", "monotonic", "entropy", "urandom", "listings", "sockets", "servers", "sleeps", "threads",
+)  # fmt: skip
+_CELLS = struct.Struct(f"<{len(SOURCES)}I")
+
+Snapshot = tuple[int, ...]
+
+
+def page(directory: str, uid: int) -> str:
+    return f"{directory}/{uid}"
+
+
+def make(directory: str, uids: tuple[int, ...]) -> None:
+    """Fresh pages for the users of one attempt. The last of them makes the files of all."""
+    os.makedirs(directory, 0o711, exist_ok=True)
+    os.chmod(directory, 0o711)  # noqa: S103  each user finds its own page, and no list of them
+    for name in os.listdir(directory):
+        os.unlink(f"{directory}/{name}")
+    for uid in uids:
+        fd = os.open(page(directory, uid), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, bytes(SIZE))
+            os.fchown(fd, uids[-1], uids[-1])
+        finally:
+            os.close(fd)
+
+
+def listed(directory: str, uids: tuple[int, ...], number: int) -> tuple[set[int], set[int]]:
+    """Of the first directories of a table: those that were listed, and those that were not as recorded. With none asked
+    for, all is forgotten."""
+    seen, differed = set(), set()
+    for uid in uids:
+        with contextlib.suppress(OSError):  # the attempt may have done anything to its own page
+            fd = os.open(page(directory, uid), os.O_RDWR | os.O_CLOEXEC)
+            try:
+                for at, byte in enumerate(os.pread(fd, number, LISTED)):
+                    seen.update([at] if byte & SEEN else [])
+                    differed.update([at] if byte & DIFFERED else [])
+                if not number:
+                    os.pwrite(fd, bytes(SIZE - LISTED), LISTED)
+            finally:
+                os.close(fd)
+    return seen, differed
+
+
+class Meter:
+    """An attempt's own view of its pages, opened while it could still open them."""
+
+    def __init__(self, directory: str, uids: tuple[int, ...]) -> None:
+        self._pages: list[mmap.mmap | None] = [_mapped(page(directory, uid)) for uid in uids]
+
+    def read(self) -> list[Snapshot]:
+        return [(0,) * len(SOURCES) if page is None else _CELLS.unpack_from(page) for page in self._pages]
+
+
+def _mapped(path: str) -> mmap.mmap | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return mmap.mmap(fd, SIZE, prot=mmap.PROT_READ)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(fd)
+
+
+def difference(before: Snapshot, after: Snapshot) -> Snapshot:
+    """Counters may wrap, and a page may have been written by anybody."""
+    return tuple((late - early) % 2**32 for early, late in zip(before, after, strict=True))
+
+
+def added(one: Snapshot, other: Snapshot) -> Snapshot:
+    return tuple((left + right) % 2**32 for left, right in zip(one, other, strict=True))
+
+
+NONE: Snapshot = (0,) * len(SOURCES)
+DRAWN: Snapshot = tuple(int(name == "entropy") for name in SOURCES)
