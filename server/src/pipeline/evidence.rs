@@ -327,6 +327,7 @@ impl Run<'_> {
             attempts: Vec::new(),
             sequel: None,
             digests: Vec::new(),
+            cassettes: self.plan.cassettes().to_vec(),
             plant: None,
         }
     }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tribunal_core::cassette::InEffect;
 use tribunal_core::id::{Digest, RepoPath};
 use tribunal_core::judge::{self, Heed, Mutants};
 use tribunal_core::outcome::{AttemptFacts, Lane};
@@ -45,6 +46,7 @@ struct Template {
     src_tar: bytes::Bytes,
     files: Vec<RepoPath>,
     policy: tribunal_core::policy::Policy,
+    cassettes: Vec<InEffect>,
 }
 
 impl Run<'_> {
@@ -69,6 +71,7 @@ impl Run<'_> {
                 src_tar: order.src_tar,
                 files: order.files,
                 policy: order.policy,
+                cassettes: order.cassettes,
             },
             seen: BTreeMap::new(),
             spent: Duration::ZERO,
@@ -183,6 +186,7 @@ impl Planting {
             attempts: Vec::new(),
             sequel: None,
             digests: Vec::new(),
+            cassettes: self.order.cassettes.clone(),
             plant: None,
         };
         Some(on_base(template, Lane::Liveness, attempts))

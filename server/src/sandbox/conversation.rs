@@ -6,7 +6,7 @@
 use super::autopsy::{Autopsy, Death, Stop, before_any_attempt, cause};
 use super::gather::{Gather, Wrong};
 use super::line::{Line, unexpected, unreadable};
-use super::messages::{self, Configure, Message, Order, Unreadable};
+use super::messages::{self, BodyPiece, Configure, Message, OnRecord, Order, Unreadable};
 use super::parts;
 use super::turns::{Company, Turn, Turns};
 use super::uids::UidRange;
@@ -132,6 +132,16 @@ impl Talk<'_> {
         };
         if starts != order.starts.len() {
             return Err(Wrong(format!("{starts} interpreter starts")).into());
+        }
+        for record in &order.cassettes {
+            for (sha256, body) in &record.bodies {
+                for piece in BodyPiece::all(sha256, body) {
+                    self.line.order(&Order::Body(piece)).await?;
+                }
+            }
+            self.line
+                .order(&Order::Cassette(OnRecord::of(record)))
+                .await?;
         }
         let mut learned = Learned::default();
         // One file at a time keeps every answer within one frame.

@@ -183,6 +183,7 @@ fn order(attempts: u32, src: usize) -> RunOrder {
             .collect(),
         sequel: None,
         digests: Vec::new(),
+        cassettes: Vec::new(),
         plant: None,
     }
 }

@@ -4,14 +4,19 @@
 //! doing and a bad frame is ours.
 
 use super::{AfterFailure, AttemptMode, AttemptOrder, Extent, Product, RunOrder};
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tribunal_core::cassette::{Exchange, InEffect};
 use tribunal_core::id::{NodeId, RepoPath, Seed};
 use tribunal_core::judge::PlantedChange;
 use tribunal_core::outcome::{
     Canaries, CassetteUse, End, ExceptionText, Phase, Raiser, Reads, Tamper, When,
 };
 use tribunal_core::statement::Isolation;
+
+/// Bytes of a body in one frame, before they are base64.
+const BODY_PIECE: usize = 512 << 10;
 
 /// The version of the conversation that this server speaks.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -25,6 +30,8 @@ pub(crate) enum Order<'a> {
     Attempt(Attempt<'a>),
     Digests { files: &'a [RepoPath] },
     Plant { seed: Seed, of: u32 },
+    Cassette(OnRecord<'a>),
+    Body(BodyPiece<'a>),
     Bye,
 }
 
@@ -101,6 +108,53 @@ impl<'a> Configure<'a> {
             clock: &policy.pins.clock,
             seed: policy.pins.seed,
         }
+    }
+}
+
+/// What is on record for one case.
+#[derive(Debug, Serialize)]
+pub(crate) struct OnRecord<'a> {
+    node: &'a NodeId,
+    clock: Option<&'a str>,
+    seed: Option<u32>,
+    fs: &'a BTreeMap<String, Vec<String>>,
+    http: &'a [Exchange],
+}
+
+impl<'a> OnRecord<'a> {
+    pub(crate) fn of(record: &'a InEffect) -> Self {
+        let cassette = &record.cassette;
+        Self {
+            node: &cassette.test,
+            clock: cassette.clock.as_deref(),
+            seed: cassette.rng_seed,
+            fs: &cassette.fs,
+            http: &cassette.http,
+        }
+    }
+}
+
+/// A piece of a recorded body.
+#[derive(Debug, Serialize)]
+pub(crate) struct BodyPiece<'a> {
+    sha256: &'a str,
+    data: String,
+    more: bool,
+}
+
+impl<'a> BodyPiece<'a> {
+    /// A body in pieces that fit into frames; an empty one is one piece.
+    pub(crate) fn all(sha256: &'a str, body: &'a [u8]) -> impl Iterator<Item = Self> + 'a {
+        let pieces = body.len().div_ceil(BODY_PIECE).max(1);
+        (0..pieces).map(move |number| {
+            let start = number * BODY_PIECE;
+            let end = body.len().min(start + BODY_PIECE);
+            Self {
+                sha256,
+                data: BASE64.encode(body.get(start..end).unwrap_or_default()),
+                more: number + 1 < pieces,
+            }
+        })
     }
 }
 

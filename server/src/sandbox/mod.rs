@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Read;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tribunal_core::cassette::InEffect;
 use tribunal_core::id::{Digest, NodeId, RepoPath};
 use tribunal_core::judge::PlantedChange;
 use tribunal_core::outcome::{AttemptFacts, Lane, Pins};
@@ -161,6 +162,8 @@ pub struct RunOrder {
     pub sequel: Option<Sequel>,
     /// Files whose function digests are wanted.
     pub digests: Vec<RepoPath>,
+    /// What is replayed to single cases.
+    pub cassettes: Vec<InEffect>,
     /// How many changes of src are to be drawn for planting, by the policy's seed; `None`: none of that is asked.
     pub plant: Option<u32>,
 }

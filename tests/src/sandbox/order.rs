@@ -210,6 +210,7 @@ impl Order {
             attempts: self.attempts.clone(),
             sequel: None,
             digests: self.digests.clone(),
+            cassettes: Vec::new(),
             plant: self.plant,
         }
     }
