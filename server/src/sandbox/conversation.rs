@@ -383,7 +383,9 @@ impl Talk<'_> {
         self.begun += 1;
         going.gather = self.gather(order, number, going.lane);
         self.line
-            .order(&Order::Attempt(messages::Attempt::of(order, part, number, cpu)))
+            .order(&Order::Attempt(messages::Attempt::of(
+                order, part, number, cpu,
+            )))
             .await?;
         if going.earlier.is_none() && self.told(going.lane) {
             self.tell(RunEvent::AttemptStarted(order.index)).await;
