@@ -14,7 +14,7 @@ from asyncio import _get_running_loop as _running
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import asks, mirror, probes, twins
+from . import asks, mirror, probes, remote, twins
 from .claims import Claims
 from .codec import CodecError
 from .effects import State, happen
@@ -67,7 +67,7 @@ class Connection(Peer):
         self._lock = _thread.allocate_lock()
         self._by_thread[self._ident()] = self._links[0]
         self._threads: dict[int, Any] = {}
-        mirror.set_loader(self)
+        remote.set_loader(self)
         self._watch_levels()
         for link in self._links[-REVERSE:]:
             _thread.start_new_thread(self._reverse, (link,))
@@ -198,7 +198,7 @@ class Connection(Peer):
             raise CodecError("a name's meaning, and whether it stays")
         found, stays = answer
         if stays is True and remembered.usable and remembered.changes == before:
-            remembered.put(mirror._module_dict(module), name, found)
+            remembered.put(remote.module_dict(module), name, found)
         return found
 
     # -- equality and order ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from . import mirror
+from . import mirror, remote
 from .asks import ASYNC_DEF, ASYNC_GEN, ASYNCGEN, CLASS, COROUTINE, FUNCTION, GEN, GENERATOR, MODULE, OBJECT
 from .codec import CodecError
 from .encode import Encoder, always
@@ -150,7 +150,7 @@ def _back(enc: Encoder, value: Any) -> None:
     enc.back(mirror.number_of(value))
 
 
-for _remote in mirror.REMOTES:
+for _remote in remote.REMOTES:
     always(_remote, _back)
 always(mirror.Ref, lambda enc, value: enc.back(value.number))
 del _remote

@@ -20,7 +20,7 @@ from typing import Any
 
 from _pytest.outcomes import fail
 
-from . import asks, follow, mirror
+from . import asks, follow, mirror, remote
 from .connect import Connection
 from .texts import Texts
 
@@ -53,7 +53,7 @@ class Finder(importlib.abc.MetaPathFinder):
             return None
         if "." in fullname:
             parent: Any = sys.modules.get(fullname.rpartition(".")[0])
-            if not isinstance(parent, mirror.RemoteModule) and not isinstance(type(parent), mirror.MirrorMeta):
+            if not isinstance(parent, remote.RemoteModule) and not isinstance(type(parent), mirror.MirrorMeta):
                 return None
             # Nobody else is asked: the path that a module of the product's tells is not searched here.
             return self.spec(fullname) or self._sealed_below(fullname)
@@ -178,11 +178,11 @@ class Loader(importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
         module: Any = self._product.load(spec.name)
-        if not isinstance(module, mirror.RemoteModule) and not isinstance(type(module), mirror.MirrorMeta):
+        if not isinstance(module, remote.RemoteModule) and not isinstance(type(module), mirror.MirrorMeta):
             raise ImportError(f"{spec.name} is no module", name=spec.name)
         # Where it lies is what was found here, whatever it says of itself.
-        if isinstance(module, mirror.RemoteModule):
-            own = mirror._module_dict(module)
+        if isinstance(module, remote.RemoteModule):
+            own = remote.module_dict(module)
             if spec.has_location:
                 own["__file__"] = spec.origin
             if spec.submodule_search_locations is not None:
@@ -231,7 +231,7 @@ def _by_importer(finder: Finder) -> None:
             held = sys.modules.get(top)
             file = getattr(held, "__file__", None) or ""
             known = (
-                held is not None and not isinstance(held, mirror.RemoteModule) and str(file).startswith(finder._runner)
+                held is not None and not isinstance(held, remote.RemoteModule) and str(file).startswith(finder._runner)
             )
             known = bool(known and finder.found(top) is not None)
             if held is not None:
@@ -289,7 +289,7 @@ def _never_here(finder: Finder) -> None:
         return create(self, spec)
 
     def exec_module(self: Any, module: Any) -> None:
-        if not isinstance(module, mirror.RemoteModule):
+        if not isinstance(module, remote.RemoteModule):
             if finder._of_src(str(self.path)):
                 raise ImportError(f"{self.path} is the product's and is not run here")
             execute(self, module)

@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 from typing import Any
 
-from . import export, mirror
+from . import export, making, mirror, raised, values
 from .asks import CHUNK, CLASS, COMPARE, DIR, FACTS, FIELDS, FIND, ITER, SIGNATURE, SPECIAL, STEP
 from .codec import CodecError
 from .decode import Decoder
@@ -332,16 +332,16 @@ class Peer:
             if grip is not None:
                 grip.count += 1
             return held
-        return mirror.make(self, kind, number, group)
+        return making.make(self, kind, number, group)
 
     def ours(self, number: int) -> Any:
         return self.exports.get(number)
 
     def mirrored(self, number: int, group: int, value: Any) -> Any:
-        return mirror.value(self, number, group, value)
+        return values.value(self, number, group, value)
 
     def raised(self, parts: Any) -> Any:
-        return mirror.exception(self, parts)
+        return raised.exception(self, parts)
 
     def own_class(self, facts: dict[str, Any]) -> Any:
         """What this process itself has under a name of the project's dependencies, for a class of the other end's."""
@@ -354,7 +354,7 @@ class Peer:
         """The mirror of a class of the other end's."""
         held = self.classes.get(group)
         if held is None:
-            held = mirror.make(self, CLASS, group, 0)
+            held = making.make(self, CLASS, group, 0)
         return held
 
     def state_of(self, error: BaseException, state: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..null import SWITCH
-from . import facts, mirror
+from . import facts, remote
 from .effects import Gathered, State
 from .link import Link
 from .ops import Ops
@@ -33,7 +33,7 @@ class Product(Peer):
         self._waiting: list[Link] = self._links[-REVERSE:]
         self._freed = _thread.allocate_lock()
         self.serve = self._ops.serve  # type: ignore[method-assign]
-        mirror.set_loader(self)
+        remote.set_loader(self)
 
     def attach(self) -> Link:
         """A thread of the product's own: it borrows a link for as long as it lives."""

@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import mirror
+from . import remote
 from .stdlib import SAFE
 
 _STANDARD = os.path.dirname(os.__file__) + "/"
@@ -65,7 +65,7 @@ class Texts:
     ) -> None:  # fmt: skip
         self._tell, self._sealed, self._of_src = tell, sealed, of_src
         self._trusted = ("<frozen ", _STANDARD, *trusted)
-        self._restore = (mirror._restore.__module__, mirror._restore.__name__)
+        self._restore = (remote.restore.__module__, remote.restore.__name__)
 
     def install(self) -> None:
         sys.addaudithook(self._heard)
@@ -112,7 +112,7 @@ class Texts:
         if name in _REACHING:
             return True
         held = frame.f_globals.get(name)
-        if held is None or isinstance(held, (type, mirror.RemoteFunction, mirror.RemoteModule)):
+        if held is None or isinstance(held, (type, remote.RemoteFunction, remote.RemoteModule)):
             return False
         if type(held) is types.ModuleType:
             return name not in _HARMLESS and held.__name__ not in _HARMLESS
@@ -123,7 +123,7 @@ class Texts:
             return
         top = module.partition(".")[0]
         held = sys.modules.get(module)
-        if self._sealed(getattr(held, "__file__", None)) or top in _UNPICKLED or isinstance(held, mirror.RemoteModule):
+        if self._sealed(getattr(held, "__file__", None)) or top in _UNPICKLED or isinstance(held, remote.RemoteModule):
             return
         if name == "getattr" and module == "builtins":
             return  # nested names and bound methods; what it is asked for is found by the same way
