@@ -3,13 +3,14 @@
 //! It goes into draws and nowhere else: never into a container, a log, an error or a report. Made when it is first needed;
 //! a copy of the data directory draws as the original does. Fails with `DrawsError`, which is ours.
 
+use crate::sandbox::Questions;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use tribunal_core::held_out;
 use tribunal_core::id::Digest;
-use tribunal_core::outcome::Pins;
+use tribunal_core::outcome::{Lane, Pins};
 use tribunal_core::policy::PinPolicy;
 use zeroize::Zeroizing;
 
@@ -85,6 +86,12 @@ impl Draws {
     #[must_use]
     pub fn draw(&self, overlay: &Digest, number: u32, policy: &PinPolicy) -> Pins {
         held_out::draw(&self.secret, overlay, number, policy)
+    }
+
+    /// What the oracle's questions are drawn by in one attempt.
+    #[must_use]
+    pub fn questions(&self, overlay: &Digest, lane: Lane, number: u32) -> Questions {
+        Questions(held_out::questions(&self.secret, overlay, lane, number))
     }
 }
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SEED_MAX = 4_294_967_295
+SECRET = 16
 ISOLATIONS = ("split", "shared")
 MODES = ("silenced", "unsilenced", "must-fail", "merge")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -155,6 +156,7 @@ class Attempt:
     collect_only: bool
     stop_on_failure: bool
     cpu: int | None = None  # which of the CPUs the two processes of a split part share; the kernel places them else
+    questions: bytes | None = None  # the secret of what the oracle asks the product in passing; None draws one
 
     @property
     def unsilenced(self) -> bool:
@@ -188,6 +190,7 @@ class Attempt:
             collect_only=_truth(data, "collect_only"),
             stop_on_failure=_truth(data, "stop_on_failure"),
             cpu=_whole(data, "cpu", 0, 65_535) if data.get("cpu") is not None else None,
+            questions=None if data.get("questions") is None else _secret(data, "questions"),
         )
 
 
@@ -240,6 +243,17 @@ def _text(data: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise BadOrder(f"{key} is not a text")
     return value
+
+
+def _secret(data: Mapping[str, Any], key: str) -> bytes:
+    text = _text(data, key)
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        found = b""
+    if len(found) != SECRET:
+        raise BadOrder(f"{key} is not {SECRET} bytes in hex")
+    return found
 
 
 def _texts(data: Mapping[str, Any], key: str, optional: bool = False) -> tuple[str, ...]:

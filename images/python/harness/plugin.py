@@ -159,7 +159,7 @@ class Plugin:
         return self._order.only is None or node in self._order.only
 
     def _run(self, cases: list[tuple[int, pytest.Item, str]]) -> None:
-        chosen = [(number, item, node) for number, item, node in cases if self._selected(node)]
+        chosen = [each for each in cases if self._selected(each[2])]
         if self._order.unsilenced:
             unsilence([item for _, item, _ in chosen])
         SWITCH.arm()  # whatever the null product has of functions raises from here on
@@ -168,7 +168,7 @@ class Plugin:
             recorded = number not in self._planted and self._cassettes.has(node)
             seed = self._cassettes.seed(node, self._order.seed) if recorded else self._order.seed
             if self._product is not None:
-                self._product.between_cases(seed)
+                self._product.between_cases(seed, node)
             seeds.apply(seed)
             hypothesis_settings.apply(seed)
             hypothesis_settings.pin(getattr(item, "obj", None), seed, self._order.must_fail)

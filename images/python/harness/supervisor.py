@@ -177,7 +177,8 @@ class Supervisor:
         whole = not order.collect_only and order.only is None and not order.unsilenced
         task = Task(
             order, uid, product_uid, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
-            secrets.token_bytes(16), 80 + secrets.randbelow(40), canary.drawn() if whole else (), self._shelf.seeds(),
+            order.questions or secrets.token_bytes(16), 80 + secrets.randbelow(40),
+            canary.drawn() if whole else (), self._shelf.seeds(),
         )  # fmt: skip
         summary = self._watched(configured, start, task, deck)
         self._clean(owner)

@@ -4,7 +4,7 @@
 //! Never reads a secret, never runs anything.
 
 use crate::id::{Digest, NodeId, Seed};
-use crate::outcome::Pins;
+use crate::outcome::{Lane, Pins};
 use crate::policy::{PinPolicy, Runs};
 use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,28 @@ pub fn draw(secret: &[u8; 32], overlay: &Digest, number: u32, policy: &PinPolicy
         clock: moved(&policy.clock, offset),
         source_date_epoch: policy.source_date_epoch.saturating_add(offset).max(0),
     }
+}
+
+/// The secret of what the oracle asks the product in passing, for one attempt of a lane on this overlay: 16 bytes in hex.
+/// Base, asked again under the same one, hears what head heard.
+#[must_use]
+pub fn questions(secret: &[u8; 32], overlay: &Digest, lane: Lane, number: u32) -> String {
+    let what: &[u8] = match lane {
+        Lane::HeldOut => b"questions held-out",
+        Lane::Property
+        | Lane::Liveness
+        | Lane::MustFail
+        | Lane::LeaseSide
+        | Lane::Merge
+        | Lane::Proposed
+        | Lane::BaseCollection => b"questions",
+    };
+    let drawn = mac(secret, what, overlay, number);
+    drawn
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// How many draws a score makes where `failures` overlays failed one case of this base before: the policy's number, twice
@@ -173,6 +195,14 @@ mod tests {
             other[flip] ^= 1;
             prop_assert_ne!(&draw(&other, &digest(overlay), 0, &policy), &here);
             prop_assert_ne!(&draw(&secret, &digest(overlay ^ 1), 0, &policy), &here);
+            let asked = questions(&secret, &digest(overlay), Lane::Property, 0);
+            prop_assert_eq!(asked.len(), 32);
+            for (secret, overlay, lane, number) in [
+                (&other, overlay, Lane::Property, 0), (&secret, overlay ^ 1, Lane::Property, 0),
+                (&secret, overlay, Lane::HeldOut, 0), (&secret, overlay, Lane::Property, 1),
+            ] {
+                prop_assert_ne!(&questions(secret, &digest(overlay), lane, number), &asked);
+            }
         }
     }
 

@@ -29,7 +29,7 @@ pub use judged::{
 };
 pub use modes::{NeedShared, need_shared, red, troubled};
 pub use silences::SideRun;
-pub use tampers::{MustFailEvidence, MustFailWants};
+pub use tampers::{AskBase, MustFailEvidence, MustFailWants};
 
 use observed::Observed;
 
@@ -100,6 +100,8 @@ pub struct Evidence<'a> {
     pub base_run: &'a [AttemptFacts],
     /// Attempts of the property lane.
     pub property: &'a [AttemptFacts],
+    /// Attempts on base's own src under the draw of the pinned attempt that has their index, where [`ask_base`] wants one.
+    pub base_under: &'a [AttemptFacts],
     /// What was seen under held-out pins; nothing where [`deserves_held_out`] says so.
     pub held_out: HeldOutEvidence<'a>,
     /// The must-fail rerun; nothing where [`must_fail_wants`] asks for none.
@@ -135,6 +137,9 @@ pub enum Incomplete {
         /// How many there should be.
         planned: u32,
     },
+    /// Base, under a draw in which the product did something that base was not seen doing.
+    #[error("base was not run under a draw in which head did what base was not seen doing")]
+    AskBase,
     /// Cases of shared files were not run with failures at their ends.
     #[error("{0} cases were not run again with failures at their ends")]
     MustFail(usize),
@@ -174,6 +179,7 @@ impl<'a> Evidence<'a> {
             base,
             base_run,
             property,
+            base_under: &[],
             held_out: HeldOutEvidence::default(),
             must_fail: MustFailEvidence::default(),
             lease_side: &[],
@@ -224,6 +230,13 @@ pub fn held_out_wants(plan: &RunPlan, evidence: &Evidence<'_>) -> HeldOutWants {
         &evidence.held_out,
     )
     .wants
+}
+
+/// The next attempt under whose draw base is to be run, because of what head's product did there, with all that was seen so
+/// far. What one of them holds against the patch needs no second one.
+#[must_use]
+pub fn ask_base(evidence: &Evidence<'_>) -> Option<AskBase> {
+    tampers::hear(evidence).ask
 }
 
 /// What is still to be run of the must-fail rerun, with all that was seen so far. A score that is red already does not

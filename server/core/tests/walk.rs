@@ -298,6 +298,7 @@ fn run(
         base: &base,
         base_run: &[],
         property: &property,
+        base_under: &[],
         held_out: HeldOutEvidence {
             planned: 2,
             head: &held_out,

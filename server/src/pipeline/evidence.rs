@@ -51,6 +51,8 @@ impl Ground {
 /// All attempts that the judge sees.
 pub(super) struct Evidence {
     pub(super) property: LaneEvidence,
+    /// Base's own src under draws of those.
+    pub(super) base_under: Vec<AttemptFacts>,
     pub(super) held_out: HeldOutRuns,
     pub(super) must_fail: MustFailRuns,
     pub(super) lease_side: LaneEvidence,
@@ -108,6 +110,7 @@ impl Evidence {
             base: &ground.base.attempt,
             base_run: std::slice::from_ref(&ground.base.attempt),
             property: &self.property.attempts,
+            base_under: &self.base_under,
             held_out: self.held_out.of(),
             must_fail: self.must_fail.of(),
             lease_side: &self.lease_side.attempts,
@@ -170,6 +173,7 @@ impl Run<'_> {
         let keep = self.evidence_key(ground, Lane::Property, "");
         let mut evidence = Evidence {
             property: LaneEvidence::default(),
+            base_under: Vec::new(),
             held_out: self.held_out_before(&keep).await?,
             must_fail: MustFailRuns::default(),
             lease_side: LaneEvidence::default(),
@@ -178,6 +182,7 @@ impl Run<'_> {
             .await?;
         self.held_out_after(ground, &keep, &mut evidence).await?;
         self.must_fail_after(ground, &mut evidence).await?;
+        self.tampers_after(ground, &mut evidence).await?;
         let side = judge::side_run(
             self.plan,
             &ground.base.attempt,
@@ -205,7 +210,10 @@ impl Run<'_> {
     pub(super) fn pinned(&self) -> Vec<AttemptOrder> {
         let planned = self.plan.attempts().iter();
         planned
-            .map(|planned| AttemptOrder::of(planned.index, planned.start, planned.pins.clone()))
+            .map(|planned| {
+                AttemptOrder::of(planned.index, planned.start, planned.pins.clone())
+                    .asked(self.questions(Lane::Property, planned.index))
+            })
             .collect()
     }
 

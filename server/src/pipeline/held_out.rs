@@ -1,4 +1,5 @@
-//! Held-out attempts of a score: which draws it makes, on head and, where a case fails, on base.
+//! Draws of a score: which it makes on head, and, where a case fails or the product does what base was not seen doing, on
+//! base.
 //!
 //! Nothing of them is told while they run. A failure is on record before it is compared, so that whoever cancels has had
 //! it counted all the same.
@@ -6,13 +7,13 @@
 use super::base::key;
 use super::evidence::{Evidence, Ground, Keeping, Run};
 use crate::clock;
-use crate::sandbox::{AttemptOrder, Deserved, RunOrder, Sequel};
+use crate::sandbox::{AttemptOrder, Deserved, Questions, RunOrder, Sequel};
 use crate::store::{self, AttemptKey, Collected};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tribunal_core::held_out::{Failures, planned};
 use tribunal_core::id::Digest;
-use tribunal_core::judge::{self, HeldOutEvidence};
+use tribunal_core::judge::{self, AskBase, HeldOutEvidence};
 use tribunal_core::outcome::{AttemptFacts, Lane, Pins};
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::report;
@@ -144,12 +145,58 @@ impl Run<'_> {
                 self.draw_on_head(ground, keep, evidence, &[number]).await?;
             }
             for number in wants.base {
-                let facts = self.base_under(ground, number).await?;
-                evidence.held_out.base.push(facts);
+                self.ask_base(ground, AskBase::HeldOut(number), evidence)
+                    .await?;
             }
         }
         evidence.held_out.took += begun.elapsed();
         Ok(())
+    }
+
+    /// Base under each draw in which head's product did what base was not seen doing, until one of them holds it against
+    /// the patch.
+    pub(super) async fn tampers_after(
+        &self,
+        ground: &Ground,
+        evidence: &mut Evidence,
+    ) -> Result<(), Aborted> {
+        // Each answer takes one draw off the list.
+        while let Some(ask) = judge::ask_base(&evidence.of(ground)) {
+            self.tell("asking base what the product was asked").await;
+            self.ask_base(ground, ask, evidence).await?;
+        }
+        Ok(())
+    }
+
+    async fn ask_base(
+        &self,
+        ground: &Ground,
+        ask: AskBase,
+        evidence: &mut Evidence,
+    ) -> Result<(), Aborted> {
+        let (lane, number, pins) = match ask {
+            AskBase::HeldOut(number) => (Lane::HeldOut, number, self.draw(number)),
+            AskBase::Pinned(number) => {
+                let mut pinned = self.plan.attempts().iter();
+                let planned = pinned.find(|planned| planned.index == number);
+                let planned = planned.ok_or_else(|| {
+                    Aborted::new(AbortedCode::Internal, "an attempt that was not planned")
+                })?;
+                (Lane::Property, number, planned.pins.clone())
+            }
+        };
+        let facts = self.base_under(ground, lane, number, pins).await?;
+        match ask {
+            AskBase::HeldOut(_) => evidence.held_out.base.push(facts),
+            AskBase::Pinned(_) => evidence.base_under.push(facts),
+        }
+        Ok(())
+    }
+
+    /// What the oracle's questions are drawn by in this attempt of this overlay.
+    pub(super) fn questions(&self, lane: Lane, number: u32) -> Questions {
+        let draws = &self.rooms.draws;
+        draws.questions(self.overlay.digest(), lane, number)
     }
 
     async fn draw_on_head(
@@ -175,16 +222,23 @@ impl Run<'_> {
     }
 
     /// Base's own src under one draw: from the store where it is known.
-    async fn base_under(&self, ground: &Ground, number: u32) -> Result<AttemptFacts, Aborted> {
-        let pins = self.draw(number);
+    async fn base_under(
+        &self,
+        ground: &Ground,
+        lane: Lane,
+        number: u32,
+        pins: Pins,
+    ) -> Result<AttemptFacts, Aborted> {
+        let questions = self.questions(lane, number);
         let said = format!(
             "{} {} {} {}",
             pins.seed, pins.hash_seed, pins.clock, pins.source_date_epoch
         );
         let name = key(&[
-            "base-under/v1",
+            "base-under/v2",
             self.base_key(&ground.image).as_str(),
             &said,
+            questions.name().as_str(),
         ]);
         let found = store::off(&self.rooms.store, {
             let name = name.clone();
@@ -198,7 +252,7 @@ impl Run<'_> {
         let order = RunOrder {
             lane: Lane::BaseCollection,
             starts: vec![pins.hash_seed],
-            attempts: vec![AttemptOrder::of(number, 0, pins)],
+            attempts: vec![AttemptOrder::of(number, 0, pins).asked(questions)],
             ..self.order(&ground.image, &ground.tree, src)
         };
         let mut attempts = self
@@ -244,7 +298,8 @@ impl Run<'_> {
                 let pins = self.draw(*number);
                 starts.push(pins.hash_seed);
                 let start = u32::try_from(starts.len() - 1).unwrap_or(u32::MAX);
-                AttemptOrder::of(*number, start, pins)
+                let questions = self.questions(Lane::HeldOut, *number);
+                AttemptOrder::of(*number, start, pins).asked(questions)
             })
             .collect()
     }

@@ -174,6 +174,8 @@ pub(crate) struct Attempt<'a> {
     stop_on_failure: bool,
     /// Where the processes of a split part stay together; they are placed by the kernel where there is none.
     cpu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    questions: Option<&'a str>,
 }
 
 /// A product as the wire spells it: `"head"`, `"null"`, or an object for a mutant.
@@ -220,6 +222,7 @@ impl<'a> Attempt<'a> {
                 AfterFailure::Stop => true,
             },
             cpu,
+            questions: order.questions.as_ref().map(|asked| asked.0.as_str()),
         }
     }
 }

@@ -72,6 +72,27 @@ pub struct AttemptOrder {
     pub extent: Extent,
     /// Whether the first failure is enough.
     pub after_failure: AfterFailure,
+    /// What the oracle's questions to the product are drawn by; `None` is drawn in the room.
+    pub questions: Option<Questions>,
+}
+
+/// A secret of an attempt's, in hex.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Questions(pub(crate) String);
+
+impl Questions {
+    /// A name that tells nothing of it.
+    #[must_use]
+    pub fn name(&self) -> tribunal_core::id::Digest {
+        tribunal_core::id::Digest::of(self.0.as_bytes())
+    }
+}
+
+impl std::fmt::Debug for Questions {
+    /// Nothing of it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Questions")
+    }
 }
 
 impl AttemptOrder {
@@ -87,6 +108,16 @@ impl AttemptOrder {
             only: None,
             extent: Extent::Run,
             after_failure: AfterFailure::GoOn,
+            questions: None,
+        }
+    }
+
+    /// Asked by this draw.
+    #[must_use]
+    pub fn asked(self, questions: Questions) -> Self {
+        Self {
+            questions: Some(questions),
+            ..self
         }
     }
 }

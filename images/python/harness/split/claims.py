@@ -22,9 +22,9 @@ _OPPOSITE = {"__lt__": "__gt__", "__le__": "__gt__", "__gt__": "__lt__", "__ge__
 
 
 class Claims:
-    def __init__(self, connection: Connection, coin: twins.Coin, tamper: Callable[[str, str], None]) -> None:
+    def __init__(self, connection: Connection, questions: twins.Questions, tamper: Callable[[str, str], None]) -> None:
         self._connection = connection
-        self._coin = coin
+        self._questions = questions
         self._tamper = tamper
         self._asking: set[int] = set()  # threads
 
@@ -34,54 +34,62 @@ class Claims:
 
     def compare(self, name: str, left: Any, right: Any) -> Any:
         """A comparison by the product's class. Its answer must be a bool, and it must know a difference."""
-        others = self._others(name, right)
-        before = self._coin.byte() % (len(others) + 1)
-        claimed = any([self._claims(left, *other) for other in others[:before]])  # noqa: C419  every question is asked
+        coin = self._questions.about(name, left, right)
+        others = self._others(coin, name, right)
+        before = coin.byte() % (len(others) + 1)
+        claimed = [what for what, *other in others[:before] if self._claims(left, *other)]
         answer = self._connection.request(asks.COMPARE, (name, left, right), True)
         if answer is not True and answer is not False and answer is not NotImplemented and not _is_array(answer):
             self._tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
             return answer
         if _says(name, answer):
-            claimed = any([claimed, *[self._claims(left, *other) for other in others[before:]]])
+            claimed += [what for what, *other in others[before:] if self._claims(left, *other)]
             if claimed:
-                self._tamper("universal-equality", f"{type(left).__qualname__}.{name} of a {type(right).__name__}")
+                known = f"{type(left).__qualname__}.{name} of a {type(right).__name__}"
+                self._tamper("universal-equality", f"{known} holds for {' and '.join(sorted(claimed))} as well")
         return answer
 
     def contains(self, holder: Any, item: Any) -> Any:
         """`in`: a container that holds what was made here and now holds everything."""
-        others: list[Any] = [twins.fresh(item)]
-        far = near.far(self._coin, item)
+        coin = self._questions.about("__contains__", holder, item)
+        others: list[tuple[str, Any]] = [("what is new", twins.fresh(item))]
+        far = near.far(coin, item)
         if far is not None:
-            others.append(far)
-        if self._coin.flip():
+            others.append(("one far away", far))
+        if coin.flip():
             others.reverse()
-        before = self._coin.byte() % (len(others) + 1)
-        claimed = any([self._holds(holder, other) for other in others[:before]])  # noqa: C419  every question is asked
+        before = coin.byte() % (len(others) + 1)
+        claimed = [what for what, other in others[:before] if self._holds(holder, other)]
         answer = self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True)
-        if answer is True and any([claimed, *[self._holds(holder, other) for other in others[before:]]]):
-            self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__")
+        if answer is True:
+            claimed += [what for what, other in others[before:] if self._holds(holder, other)]
+            if claimed:
+                held = " and ".join(sorted(claimed))
+                self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__ holds for {held} as well")
         return answer
 
     def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
         """`startswith` and `endswith`: a text that begins with everything."""
         if args and type(args[0]) in (str, bytes) and args[0]:
-            other = (instance, name, (near.far(self._coin, args[0]),), ())
+            coin = self._questions.about(name, instance, args[0])
+            other = (instance, name, (near.far(coin, args[0]),), ())
             if self._asked(lambda: self._connection.request(asks.METHOD, other) is True):
                 self._tamper("universal-equality", f"{type(instance).__qualname__}.{name}")
 
-    def _others(self, name: str, right: Any) -> list[tuple[str, Any]]:
-        """What must not be claimed along with it: comparisons and their right sides."""
-        neighbour = near.near(self._coin, right)
+    def _others(self, coin: twins.Coin, name: str, right: Any) -> list[tuple[str, str, Any]]:
+        """What must not be claimed along with it: comparisons and their right sides, and what they are."""
+        neighbour = near.near(coin, right)
         if name in _EQUALITY:
-            far = twins.twin(self._coin, right)
-            others = [(name, other) for other in (far, neighbour) if other is not None]
+            far = twins.twin(coin, right)
+            others = [("one far away", name, far)] if far is not None else []
+            others += [("one near it", name, neighbour)] if neighbour is not None else []
         else:
             end = twins.extreme(name, right)
-            others = [] if end is None else [(name, end)]
+            others = [] if end is None else [("the end", name, end)]
             beyond = twins.beyond(name, right)
             if beyond is not None:
-                others.append((_OPPOSITE[name], beyond))
-        if self._coin.flip():
+                others.append(("the other side", _OPPOSITE[name], beyond))
+        if coin.flip():
             others.reverse()
         return others
 

@@ -51,8 +51,8 @@ class Connection(Peer):
         self.tamper = tamper
         self._gone = gone
         self._guard = Guard(self, sealed, tamper)
-        self._coin = twins.Coin(secret)
-        self.claims = Claims(self, self._coin, tamper)
+        self._questions = twins.Questions(secret)
+        self.claims = Claims(self, self._questions, tamper)
         self.kept = Kept(lambda what: tamper("lied", what))
         self._looks: dict[int, tuple[Any, ...]] = {}
         self._shadows: dict[int, tuple[Any, Any]] = {}
@@ -141,7 +141,9 @@ class Connection(Peer):
     def starred(self, names: Any, taken: dict[str, Any]) -> None:
         """What a star would put in the place of a test's own names, of built-in ones, or where pytest looks."""
         for name in names:
-            if type(name) is str and (name in taken or hasattr(builtins, name) or name.startswith("pytest")):
+            if type(name) is not str or (name in taken and remote.is_products(taken[name])):
+                continue  # one of its own for one of its own
+            if name in taken or hasattr(builtins, name) or name.startswith("pytest"):
                 self.tamper("lied", f"a star import takes the name {name[:60]}")
 
     def surfaced(self, error: BaseException) -> None:
@@ -215,8 +217,9 @@ class Connection(Peer):
 
     def arithmetic(self, name: str, left: Any, right: Any) -> Any:
         """A difference or quotient: what is near to every number is near to none."""
-        around = probes.neighbours(self._coin, right) if probes.is_number(right) else None
-        first = around is not None and self._coin.flip()
+        coin = self._questions.about(name, left, right)
+        around = probes.neighbours(coin, right) if probes.is_number(right) else None
+        first = around is not None and coin.flip()
         before = self._reckoned(name, left, around[0]) if around is not None and first else None
         answer = self.request(asks.SPECIAL, (name, (left, right)))
         if around is not None:
@@ -289,8 +292,9 @@ class Connection(Peer):
 
     # -- between cases --------------------------------------------------------------------------------------------
 
-    def between_cases(self, seed: int = 0) -> None:
+    def between_cases(self, seed: int = 0, case: str = "") -> None:
         """Nothing shared is followed into the next case; what the tests no longer hold is let go."""
+        self._questions.border(case)
         self._frozen.look()
         self.kept.between_cases()
         self._reads.between_cases()

@@ -233,3 +233,8 @@ def set_loader(peer: Peer) -> None:
 
 
 REMOTES: tuple[type, ...] = (RemoteFunction, RemoteModule)
+
+
+def is_products(value: Any) -> bool:
+    """Whether it is a module, function or class of the other end's, and nothing that was derived from one here."""
+    return isinstance(value, REMOTES) or (isinstance(value, mirror.MirrorMeta) and "_t_local" not in value.__dict__)

@@ -39,6 +39,37 @@ class Coin:
         return bool(self.byte() & 1)
 
 
+class Questions:
+    """A coin for each question that a test's own bring along.
+
+    How it falls depends on the secret, the case, what is compared and how often that was before; not on what else was
+    asked. So base, asked under the same secret, hears what head heard, though it may be asked in another order.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret or os.urandom(16)
+        self._key = b""
+        self._asked: dict[tuple[Any, ...], int] = {}
+        self.border("")
+
+    def border(self, case: str) -> None:
+        self._key = hashlib.sha256(self._secret + case.encode("utf-8", "surrogatepass")).digest()
+        self._asked.clear()
+
+    def about(self, name: str, left: Any, right: Any) -> Coin:
+        kind = type(right)
+        value = hash(right) if kind in _SCALARS and right == right else 0  # noqa: PLR0124  not a number: by its address
+        words = name, type(left).__qualname__, kind.__qualname__, value
+        if len(self._asked) > _MANY:
+            self._asked.clear()
+        number = self._asked[words] = self._asked.get(words, 0) + 1
+        return Coin(hashlib.sha256(self._key + repr((words, number)).encode()).digest())
+
+
+_SCALARS = frozenset((int, float, complex, str, bytes, bool, type(None), Fraction))
+_MANY = 50_000
+
+
 class Fresh:
     """An object that nothing else is equal to."""
 

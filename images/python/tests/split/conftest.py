@@ -18,7 +18,7 @@ class Gone(BaseException):
 
 
 class Pair:
-    def __init__(self, prepare=lambda: None, cpu=None):
+    def __init__(self, prepare=lambda: None, cpu=None, secret=b""):
         from harness import placement
         from harness.split.connect import Connection
 
@@ -51,6 +51,7 @@ class Pair:
             lambda kind, what: self.tampers.append((kind, what)),
             self._gone,
             lambda file: str(file).startswith(str(HERE)),
+            secret,
         )
         self.product = self.connection.load("product")
 

@@ -456,6 +456,28 @@ class ByName:
         return "pprox" in type(other).__name__
 
 
+class Release:
+    """As versions are: a build makes no difference, and a table of its parts is as good as itself."""
+
+    def __init__(self, major, minor, build=None):
+        self.parts, self.build = (major, minor), build
+
+    def __eq__(self, other):
+        if isinstance(other, dict):
+            try:
+                other = Release(**other)
+            except TypeError:
+                return False
+        return isinstance(other, Release) and self.parts == other.parts
+
+    __hash__ = None
+
+
+class Everything(Release):
+    def __eq__(self, other):
+        return not isinstance(other, int)
+
+
 def _peer():
     import gc
 

@@ -123,4 +123,46 @@ def test_honest_differences_may_be_objects(product, told):
 
 def test_an_equality_that_knows_probes_by_name(product, told):
     assert product.ByName() == pytest.approx([1.0, 2.0])
-    assert "ByName.__eq__ of a ApproxSequenceLike" in told()
+    what = "ByName.__eq__ of a ApproxSequenceLike holds for one far away and one near it as well"
+    assert what in told()
+
+
+def asked(secret, orders, kind):
+    """What is told of comparisons in these orders, each a case of its own, of a product that is asked by this secret."""
+    from conftest import Pair
+
+    pair = Pair(secret=secret)
+    told = []
+    for order in orders:
+        pair.tampers.clear()
+        pair.connection.between_cases(0, "one.py::test_case")
+        release = getattr(pair.product, kind)(1, 2, "x")
+        for number in order:
+            assert release == {"major": 1, "minor": 2, "build": "y"} or kind == "Exact"
+            assert release != number
+            assert release == release
+        told.append(sorted(set(pair.tampers)))
+    pair.end()
+    return told
+
+
+def test_who_is_asked_by_one_secret_hears_the_same_questions():
+    """An honest class takes one of several neighbours for the same, and so does base's: it depends on which is asked."""
+    answers = []
+    for number in range(12):
+        secret = bytes([number]) * 16
+        first, second = asked(secret, [range(1), range(1)], "Release")
+        assert first == second == asked(secret, [range(1)], "Release")[0]
+        answers.append(bool(first))
+    assert True in answers and False in answers
+
+
+def test_the_order_of_questions_does_not_matter(product):
+    there, back = asked(b"s" * 16, [range(40), reversed(range(40))], "Release")
+    assert there == back != []
+
+
+def test_who_equals_more_than_base_does_is_told_otherwise():
+    (honest,) = asked(b"t" * 16, [range(1)], "Release")
+    (liar,) = asked(b"t" * 16, [range(1)], "Everything")
+    assert liar and liar != honest

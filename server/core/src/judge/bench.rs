@@ -68,7 +68,7 @@ pub(super) fn judge(
     let dead = alive::dead(evidence.liveness.null);
     src.extend(dead.clone());
     oracle.extend(dead);
-    let done = tampers_of(evidence, terms.shared, &entries);
+    let done = tampers_of(evidence, terms.shared, &entries)?;
     src.extend(done.clone());
     oracle.extend(done);
     oracle.extend(tampered(&property, "the property lane"));
@@ -119,16 +119,18 @@ fn tampers_of(
     evidence: &Evidence<'_>,
     shared: &[RepoPath],
     entries: &[docket::Entry<'_>],
-) -> Vec<Ground> {
+) -> Result<Vec<Ground>, Incomplete> {
     let (base, held) = (evidence.base_run, evidence.held_out.head);
-    let known = evidence.need_shared;
-    let mut done = tampers::runtime(evidence.property, base, known, About::Case);
+    let heard = tampers::hear(evidence);
+    if heard.ask.is_some() {
+        return Err(Incomplete::AskBase);
+    }
+    let mut done = heard.grounds;
     done.extend(tampers::canaries(evidence.property, base, About::Case));
     // The draw must not be told by what was seen under it.
-    done.extend(tampers::runtime(held, base, known, About::HeldOut));
     done.extend(tampers::canaries(held, base, About::HeldOut));
     done.extend(tampers::must_fail(entries, shared, evidence.must_fail));
-    done
+    Ok(done)
 }
 
 /// `oracle_integrity` FAIL, the others not asked.

@@ -1,15 +1,16 @@
 //! What product code did to its judge: tampers, canaries and the must-fail rerun, to grounds.
 //!
-//! Base's own code may do the same things for reasons of its own: what base's run shows too, for that case or outside of
-//! any, is nobody's fault. What was seen is text that the candidate can choose, so it stands in `seen`, never in `detail`.
+//! Base's own code may do the same things for reasons of its own: what base shows too, for that case or outside of any, is
+//! nobody's fault. Much of it depends on pins and on questions that are drawn for each attempt; so before anything counts,
+//! base is run under the very draw in which head did it. What was seen is text that the candidate can choose, so it stands in `seen`, never in `detail`.
 
 use super::docket::Entry;
 use super::judged::{About, Ground};
 use super::modes::NeedShared;
-use super::prose;
+use super::{Evidence, prose};
 use crate::id::{NodeId, RepoPath};
 use crate::outcome::{
-    AttemptFacts, CaseRecord, Class, PhaseOutcome, Raiser, Tamper, TamperKind, When,
+    AttemptFacts, CaseRecord, Class, Phase, PhaseOutcome, Raiser, Tamper, TamperKind, When,
 };
 use crate::reason::Reason;
 use crate::text::shown;
@@ -44,6 +45,22 @@ impl MustFailWants {
     }
 }
 
+/// A draw under which base is to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskBase {
+    /// That of the pinned attempt with this index.
+    Pinned(u32),
+    /// The held-out draw of this number.
+    HeldOut(u32),
+}
+
+/// What is held against the patch, or what base must be asked before anything is.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub(super) grounds: Vec<Ground>,
+    pub(super) ask: Option<AskBase>,
+}
+
 /// One thing seen, and where.
 #[derive(Default)]
 struct Seen<'a> {
@@ -56,46 +73,75 @@ struct Seen<'a> {
 struct OnBase<'a> {
     outside: HashSet<&'a Tamper>,
     within: HashSet<(&'a NodeId, &'a Tamper)>,
+    anywhere: HashSet<&'a Tamper>,
+    /// Cases that base passes.
+    holds: HashSet<&'a NodeId>,
     /// Cases that base's own product does not end by raising: of others it is not known what it does to its arguments.
     through: HashSet<&'a NodeId>,
 }
 
 impl<'a> OnBase<'a> {
-    fn of(attempts: &'a [AttemptFacts]) -> Self {
-        let within = attempts.iter().flat_map(|attempt| &attempt.cases);
-        let through = attempts.iter().flat_map(|attempt| &attempt.cases);
+    fn of(attempts: impl Iterator<Item = &'a AttemptFacts>) -> Self {
+        let attempts: Vec<&AttemptFacts> = attempts.collect();
+        let cases: Vec<&CaseRecord> = attempts.iter().flat_map(|a| &a.cases).collect();
+        let where_all = |is: fn(&Phase) -> bool| {
+            let found = cases.iter().filter(move |case| case.phases.iter().all(is));
+            found.map(|case| &case.node).collect()
+        };
+        let within: HashSet<(&NodeId, &Tamper)> = cases
+            .iter()
+            .flat_map(|case| {
+                let all = case.phases.iter().flat_map(|phase| &phase.tamper);
+                all.map(|tamper| (&case.node, tamper))
+            })
+            .collect();
         Self {
-            through: through
-                .filter(|case| case.phases.iter().all(|phase| phase.by != Raiser::Product))
-                .map(|case| &case.node)
-                .collect(),
-            outside: attempts
-                .iter()
-                .flat_map(|attempt| &attempt.tamper)
-                .collect(),
-            within: within
-                .flat_map(|case| {
-                    let all = case.phases.iter().flat_map(|phase| &phase.tamper);
-                    all.map(|tamper| (&case.node, tamper))
-                })
-                .collect(),
+            through: where_all(|phase| phase.by != Raiser::Product),
+            holds: where_all(|phase| phase.outcome == PhaseOutcome::Passed),
+            outside: attempts.iter().flat_map(|a| &a.tamper).collect(),
+            anywhere: within.iter().map(|(_, tamper)| *tamper).collect(),
+            within,
         }
     }
 
+    /// A case that base does not pass need not have come as far there; none of those is what a patch must pass.
     fn does(&self, node: Option<&NodeId>, tamper: &Tamper) -> bool {
         self.outside.contains(tamper)
-            || node.is_some_and(|node| self.within.contains(&(node, tamper)))
+            || node.is_some_and(|node| {
+                self.within.contains(&(node, tamper))
+                    || (self.anywhere.contains(tamper) && !self.holds.contains(node))
+            })
     }
 }
 
-/// What was done in these attempts that base does not do. `about` says how far it may be told.
-pub(super) fn runtime(
+/// What was done in head's attempts that base does not do, not even under the draw in which head did it.
+pub(super) fn hear(evidence: &Evidence<'_>) -> Heard {
+    let (pinned, held) = (evidence.base_under, evidence.held_out);
+    let known = evidence.base_run.iter().chain(pinned).chain(held.base);
+    let base = OnBase::of(known);
+    let lane = |head, under, about| runtime(head, &base, under, evidence.need_shared, about);
+    let (mut grounds, open) = lane(evidence.property, pinned, About::Case);
+    let (drawn, hidden) = lane(held.head, held.base, About::HeldOut);
+    grounds.extend(drawn);
+    let open = open.map(AskBase::Pinned);
+    let ask = open.or(hidden.map(AskBase::HeldOut));
+    Heard {
+        ask: ask.filter(|_| grounds.is_empty()),
+        grounds,
+    }
+}
+
+/// What was done in these attempts that base does not do, and the first of them whose draw base was not run `under` yet.
+/// `about` says how far it may be told.
+fn runtime(
     attempts: &[AttemptFacts],
-    base: &[AttemptFacts],
+    base: &OnBase<'_>,
+    under: &[AttemptFacts],
     need_shared: &NeedShared,
     about: About,
-) -> Vec<Ground> {
-    let base = OnBase::of(base);
+) -> (Vec<Ground>, Option<u32>) {
+    let asked: BTreeSet<u32> = under.iter().map(|attempt| attempt.index).collect();
+    let mut open = None;
     let mut kinds: BTreeMap<TamperKind, Seen<'_>> = BTreeMap::new();
     for (number, attempt) in (1..).zip(attempts) {
         let within = attempt.cases.iter().flat_map(|case| {
@@ -111,16 +157,22 @@ pub(super) fn runtime(
             if excused || unknown || base.does(node, tamper) {
                 continue;
             }
+            // No draw makes honest code write to the links.
+            if tamper.kind != TamperKind::Protocol && !asked.contains(&attempt.index) {
+                open = open.or(Some(attempt.index));
+                continue;
+            }
             let seen = kinds.entry(tamper.kind).or_default();
             seen.attempts.insert(number);
             seen.cases.extend(node);
             seen.whats.insert(&tamper.what);
         }
     }
-    kinds
+    let grounds = kinds
         .into_iter()
         .map(|(kind, seen)| told(kind, &seen, attempts.len(), about))
-        .collect()
+        .collect();
+    (grounds, open)
 }
 
 fn needs_shared(need: &NeedShared, node: &NodeId) -> bool {

@@ -210,6 +210,7 @@ struct Trial {
     base: Attempt,
     base_run: Vec<Attempt>,
     property: Vec<Attempt>,
+    pinned_under: Vec<Attempt>,
     side: Vec<Attempt>,
     leases: Option<String>,
     digests: Vec<FunctionDigest>,
@@ -247,6 +248,7 @@ fn trial(base: Attempt, property: Vec<Attempt>) -> Trial {
             ..crate::policy::Policy::default().runs
         },
         property,
+        pinned_under: vec![],
         side: vec![],
         leases: None,
         digests: vec![],
@@ -289,6 +291,7 @@ impl Trial {
             facts(&self.property),
             facts(&self.side),
         );
+        let pinned_under = facts(&self.pinned_under);
         let must_fail = facts(&self.must_fail);
         let must_fail_base = facts(&self.must_fail_base);
         let files = self.files();
@@ -307,6 +310,7 @@ impl Trial {
             base: &self.base.0,
             base_run: &base_run,
             property: &property,
+            base_under: &pinned_under,
             held_out: HeldOutEvidence {
                 planned: self.draws,
                 head: &held_out,

@@ -36,7 +36,83 @@ fn canaries(passed: u32) -> Attempt {
 fn on(base: &Attempt, head: &Attempt) -> Judged {
     let mut trial = trial(base.clone(), seven(head));
     trial.base_run = vec![base.clone()];
+    trial.pinned_under = vec![base.clone()];
     trial.judge()
+}
+
+/// Head does this in its second attempt; base was not seen doing it.
+fn once(kind: TamperKind) -> Trial {
+    let mut heads = seven(&green());
+    for (index, head) in (0..).zip(&mut heads) {
+        head.0.index = index;
+    }
+    heads[1] = within(tamper(kind, "x"));
+    heads[1].0.index = 1;
+    let mut trial = trial(green(), heads);
+    trial.base_run = vec![green()];
+    trial
+}
+
+/// Base under the draw of this number.
+fn under(index: u32, base: &Attempt) -> Vec<Attempt> {
+    let mut base = base.clone();
+    base.0.index = index;
+    vec![base]
+}
+
+#[test]
+fn before_it_counts_base_is_asked_under_the_very_draw() {
+    let kind = TamperKind::UniversalEquality;
+    let mut trial = once(kind);
+    assert_eq!(trial.judge_at(GATE), Err(Incomplete::AskBase));
+    // Under another draw it answers nothing.
+    trial.pinned_under = under(0, &green());
+    assert_eq!(trial.judge_at(GATE), Err(Incomplete::AskBase));
+    trial.pinned_under = under(1, &green());
+    assert_eq!(words(&trial.judge()), "FAIL FAIL PASS");
+    trial.pinned_under = under(1, &within(tamper(kind, "x")));
+    assert_eq!(words(&trial.judge()), "PASS PASS PASS");
+    trial.pinned_under = under(1, &within(tamper(kind, "y")));
+    assert_eq!(words(&trial.judge()), "FAIL FAIL PASS");
+    // What no draw explains counts at once.
+    let spoke = once(TamperKind::Protocol);
+    assert_eq!(words(&spoke.judge()), "FAIL FAIL PASS");
+}
+
+#[test]
+fn one_answer_of_base_that_holds_it_against_the_patch_is_enough() {
+    let kind = TamperKind::Lied;
+    let mut trial = once(kind);
+    trial.property[4] = within(tamper(kind, "x"));
+    trial.property[4].0.index = 4;
+    trial.draws = 1;
+    trial.held_out = vec![within(tamper(kind, "x"))];
+    trial.pinned_under = under(1, &green());
+    let judged = trial.judge();
+    let [ground] = judged.verdict(VerdictKind::OracleIntegrity).grounds() else {
+        unreachable!("one ground")
+    };
+    assert!(
+        ground.detail.ends_with("in attempt 2 of 7"),
+        "{}",
+        ground.detail
+    );
+    // What base does under one draw it does; that goes for all.
+    trial.pinned_under = under(1, &within(tamper(kind, "x")));
+    assert_eq!(words(&trial.judge()), "PASS PASS PASS");
+}
+
+#[test]
+fn a_case_that_base_does_not_pass_may_show_what_base_does_elsewhere() {
+    let seen = || tamper(TamperKind::UniversalEquality, "x");
+    let mut elsewhere = green();
+    elsewhere.0.cases[0].phases[1].tamper.push(seen());
+    assert_eq!(words(&on(&elsewhere, &within(seen()))), "FAIL FAIL PASS");
+    let mut red = attempt().pass(EMPTY).fail(THREE, "AssertionError: x");
+    red.0.cases[0].phases[1].tamper.push(seen());
+    assert_eq!(words(&on(&red, &within(seen()))), "PASS PASS PASS");
+    let other = within(tamper(TamperKind::UniversalEquality, "y"));
+    assert_eq!(words(&on(&red, &other)), "FAIL FAIL PASS");
 }
 
 #[test]
@@ -107,6 +183,7 @@ fn one_attempt_is_enough_and_what_was_seen_stays_out_of_the_detail() {
     heads[3] = within(tamper(TamperKind::Witness, "json.loads replaced"));
     let mut trial = trial(green(), heads);
     trial.base_run = vec![green()];
+    trial.pinned_under = vec![green()];
     let judged = trial.judge();
     let [ground] = judged.verdict(VerdictKind::OracleIntegrity).grounds() else {
         unreachable!("one ground")
@@ -125,6 +202,8 @@ fn under_held_out_pins_no_case_and_no_text_is_told() {
     trial.base_run = vec![green()];
     trial.draws = 1;
     trial.held_out = vec![within(tamper(TamperKind::Lied, "1 == 2"))];
+    assert_eq!(trial.judge_at(GATE), Err(Incomplete::AskBase));
+    trial.base_under = vec![green()];
     let judged = trial.judge();
     let [ground] = judged.verdict(VerdictKind::OracleIntegrity).grounds() else {
         unreachable!("one ground")
