@@ -4,6 +4,7 @@
 //! clock hangs threads and asyncio. CLOCK_TAI is answered as CLOCK_REALTIME is, which is what a
 //! kernel whose leap-second offset nobody set says.
 
+use crate::counts::{self, Source};
 use crate::page;
 use crate::real;
 use crate::sys::{self, Clock, Timeb, Timespec, Timeval, c_int, c_void};
@@ -28,6 +29,11 @@ pub(crate) fn real_now() -> Option<Timespec> {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn clock_gettime(clock: Clock, out: *mut Timespec) -> c_int {
+    counts::count(if is_wall(clock) {
+        Source::WallClock
+    } else {
+        Source::Monotonic
+    });
     if is_wall(clock)
         && let Some(pins) = page::pins(page::CLOCK)
     {
@@ -44,6 +50,7 @@ pub(crate) unsafe extern "C" fn clock_gettime(clock: Clock, out: *mut Timespec) 
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn gettimeofday(out: *mut Timeval, zone: *mut c_void) -> c_int {
+    counts::count(Source::WallClock);
     // The zone is not a clock; only then must the real function fill it.
     if zone.is_null()
         && !out.is_null()
@@ -77,6 +84,7 @@ pub(crate) unsafe extern "C" fn gettimeofday(out: *mut Timeval, zone: *mut c_voi
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn time(out: *mut i64) -> i64 {
+    counts::count(Source::WallClock);
     if let Some(pins) = page::pins(page::CLOCK) {
         if !out.is_null() {
             // SAFETY: the caller gives a place for the answer, and it is not null.
@@ -90,6 +98,7 @@ pub(crate) unsafe extern "C" fn time(out: *mut i64) -> i64 {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn timespec_get(out: *mut Timespec, base: c_int) -> c_int {
+    counts::count(Source::WallClock);
     if base == sys::TIME_UTC
         && !out.is_null()
         && let Some(pins) = page::pins(page::CLOCK)
@@ -104,6 +113,7 @@ pub(crate) unsafe extern "C" fn timespec_get(out: *mut Timespec, base: c_int) ->
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn ftime(out: *mut Timeb) -> c_int {
+    counts::count(Source::WallClock);
     if !out.is_null()
         && let Some(pins) = page::pins(page::CLOCK)
     {

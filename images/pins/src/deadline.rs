@@ -6,6 +6,7 @@
 //! while the clock is not pinned.
 
 use crate::clock::{is_wall, real_now};
+use crate::counts::{self, Source};
 use crate::page;
 use crate::real;
 use crate::sys::{self, Clock, Timespec, c_char, c_int, c_uint, c_void};
@@ -140,6 +141,13 @@ macro_rules! waits {
         ) -> $result {
             // SAFETY: the caller's own arguments, with a deadline that outlives the call.
             unsafe {
+                // Condition variables are how Python's own lock is waited for.
+                if !stringify!($name).starts_with("pthread_cond") {
+                    counts::count(Source::Sleeps);
+                }
+                if stringify!($name) == "sem_clockwait" {
+                    counts::uncount(Source::Monotonic);
+                }
                 let deadline = waits!(@deadline until $($clock)?);
                 real::$name($($before,)* $($clock,)? deadline.as_ptr()).unwrap_or_else(|| $missing)
             }
@@ -174,6 +182,7 @@ pub(crate) unsafe extern "C" fn clock_nanosleep(
     request: *const Timespec,
     left: *mut Timespec,
 ) -> c_int {
+    counts::count(Source::Sleeps);
     // SAFETY: the caller's own arguments, with a deadline that outlives the call.
     unsafe {
         let absolute = flags & sys::TIMER_ABSTIME != 0;

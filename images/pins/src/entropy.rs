@@ -4,6 +4,7 @@
 //! Equal in every attempt, different in every process (`lineage`). Never used for anything that has
 //! to be secret. Opening `/dev/urandom` as a file gives the kernel's own bytes.
 
+use crate::counts::{self, Source};
 use crate::lineage;
 use crate::page;
 use crate::real;
@@ -20,6 +21,7 @@ const GETENTROPY_MOST: usize = 256;
 /// # Safety
 /// `buffer` is writable for `length` bytes.
 unsafe fn fill(buffer: *mut c_void, length: usize) -> bool {
+    counts::count(Source::Entropy);
     let Some(pins) = page::pins(page::ENTROPY) else {
         return false;
     };

@@ -4,7 +4,7 @@
 //! owns (`images/python/PROTOCOL.md`, "The pin page").
 //!
 //! It never pins the monotonic clocks, never changes how long anything waits, never writes the
-//! page, and never answers for PID 1. It is about repeatability, not about integrity: a program that
+//! pin page, and never answers for PID 1. It is about repeatability, not about integrity: a program that
 //! asks the kernel itself (static binaries, the vDSO, `/dev/urandom`, `/proc/uptime`) gets the truth.
 //!
 //! It fails open: without the page, without the flag, or without something to fall through to, the
@@ -20,7 +20,10 @@
 //! | `lineage`, `exec` | the name of that stream, carried over fork and exec |
 //! | `cpus` | the CPU count |
 //! | `listing` | the order of directory listings |
+//! | `recorded` | the listings that a cassette has on record |
 //! | `raw` | the same answers for `syscall(2)` |
+//! | `counts` | nothing: it counts what was asked for, on a page of the attempt's own |
+//! | `devices`, `sockets`, `threads`, `waits` | nothing: hooks that only count |
 //!
 //! Real, and documented as such: file times, `/dev/urandom` and `/dev/random` as files, `/proc`,
 //! `adjtimex`, and programs that `vfork` without `exec`. Names that glibc makes inside itself
@@ -29,8 +32,10 @@
 #![cfg_attr(test, allow(dead_code, reason = "a test binary exports no hooks"))]
 
 mod clock;
+mod counts;
 mod cpus;
 mod deadline;
+mod devices;
 mod entropy;
 mod exec;
 mod lineage;
@@ -39,9 +44,13 @@ mod lock;
 mod page;
 mod raw;
 mod real;
+mod recorded;
 mod sha256;
+mod sockets;
 mod sys;
+mod threads;
 mod timers;
+mod waits;
 
 use sys::{c_char, c_int};
 

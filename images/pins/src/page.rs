@@ -17,6 +17,8 @@ const RETRIES: u32 = 10_000;
 pub(crate) const CLOCK: u32 = 1;
 pub(crate) const ENTROPY: u32 = 2;
 pub(crate) const LISTING: u32 = 4;
+pub(crate) const RECORDED: u32 = 8;
+pub(crate) const REVERSED: u32 = 16;
 
 /// The page's layout, byte for byte (PROTOCOL.md, "The pin page").
 #[repr(C)]
@@ -28,6 +30,8 @@ struct Page {
     nanoseconds: AtomicU32,
     cpus: AtomicU32,
     key: [AtomicU64; 4],
+    table_at: AtomicU32,
+    table_length: AtomicU32,
 }
 
 /// One consistent reading.
@@ -37,6 +41,14 @@ pub(crate) struct Pins {
     pub(crate) now: sys::Timespec,
     pub(crate) cpus: u32,
     pub(crate) key: [u8; 32],
+    /// Where the recorded listings are that are on: their place in the file, and their length.
+    pub(crate) table: (u32, u32),
+}
+
+impl Pins {
+    pub(crate) fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
 }
 
 static MAPPED: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
@@ -49,7 +61,7 @@ static STANDING: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// The pins when `flag` is on for this process, `None` when the real function is to answer.
 pub(crate) fn pins(flag: u32) -> Option<Pins> {
-    any().filter(|pins| pins.flags & flag != 0)
+    any().filter(|pins| pins.has(flag))
 }
 
 /// The pins when anything at all is pinned for this process.
@@ -107,6 +119,10 @@ fn copy(page: &Page) -> Pins {
         },
         cpus: u32::from_le(page.cpus.load(Ordering::Relaxed)),
         key,
+        table: (
+            u32::from_le(page.table_at.load(Ordering::Relaxed)),
+            u32::from_le(page.table_length.load(Ordering::Relaxed)),
+        ),
     }
 }
 
@@ -201,6 +217,8 @@ mod tests {
         assert_eq!(offset_of!(Page, nanoseconds), 24);
         assert_eq!(offset_of!(Page, cpus), 28);
         assert_eq!(offset_of!(Page, key), 32);
+        assert_eq!(offset_of!(Page, table_at), 64);
+        assert_eq!(offset_of!(Page, table_length), 68);
     }
 
     #[test]
@@ -213,12 +231,15 @@ mod tests {
             nanoseconds: AtomicU32::new(7_u32.to_le()),
             cpus: AtomicU32::new(2_u32.to_le()),
             key: [1, 2, 3, 4].map(|word: u64| AtomicU64::new(word.to_le())),
+            table_at: AtomicU32::new(8_u32.to_le()),
+            table_length: AtomicU32::new(16_u32.to_le()),
         };
         let pins = copy(&page);
         assert_eq!(
             (pins.now.sec, pins.now.nsec, pins.cpus, pins.flags),
             (-5, 7, 2, 3)
         );
+        assert_eq!(pins.table, (8, 16));
         assert_eq!(pins.key[0], 1);
         assert_eq!(pins.key[24], 4);
     }

@@ -108,6 +108,8 @@ real! {
     ftime(out: *mut Timeb) -> c_int;
 
     clock_nanosleep(clock: Clock, flags: c_int, request: *const Timespec, left: *mut Timespec) -> c_int;
+    sem_wait(semaphore: *mut c_void) -> c_int;
+    sem_trywait(semaphore: *mut c_void) -> c_int;
     sem_timedwait(semaphore: *mut c_void, until: *const Timespec) -> c_int;
     sem_clockwait(semaphore: *mut c_void, clock: Clock, until: *const Timespec) -> c_int;
     #[version(c"GLIBC_2.3.2")]
@@ -164,6 +166,36 @@ real! {
     rewinddir(directory: *mut c_void) -> ();
     telldir(directory: *mut c_void) -> c_long;
     seekdir(directory: *mut c_void, position: c_long) -> ();
+
+    open(path: Text, flags: c_int, mode: c_uint) -> c_int;
+    open64(path: Text, flags: c_int, mode: c_uint) -> c_int;
+    openat(directory: c_int, path: Text, flags: c_int, mode: c_uint) -> c_int;
+    openat64(directory: c_int, path: Text, flags: c_int, mode: c_uint) -> c_int;
+    __open_2(path: Text, flags: c_int) -> c_int;
+    __open64_2(path: Text, flags: c_int) -> c_int;
+    __openat_2(directory: c_int, path: Text, flags: c_int) -> c_int;
+    __openat64_2(directory: c_int, path: Text, flags: c_int) -> c_int;
+    fopen(path: Text, mode: Text) -> *mut c_void;
+    fopen64(path: Text, mode: Text) -> *mut c_void;
+
+    connect(fd: c_int, address: *const c_void, length: c_uint) -> c_int;
+    listen(fd: c_int, backlog: c_int) -> c_int;
+    sendto(fd: c_int, data: *const c_void, length: usize, flags: c_int, address: *const c_void, size: c_uint) -> isize;
+    sendmsg(fd: c_int, message: *const c_void, flags: c_int) -> isize;
+    getaddrinfo(node: Text, service: Text, hints: *const c_void, out: *mut c_void) -> c_int;
+    gethostbyname_r(name: Text, out: *mut c_void, buffer: *mut c_char, size: usize, result: *mut c_void, error: *mut c_int) -> c_int;
+
+    nanosleep(request: *const Timespec, left: *mut Timespec) -> c_int;
+    usleep(microseconds: c_uint) -> c_int;
+    sleep(seconds: c_uint) -> c_uint;
+    poll(fds: *mut c_void, count: usize, timeout: c_int) -> c_int;
+    ppoll(fds: *mut c_void, count: usize, timeout: *const Timespec, mask: *const c_void) -> c_int;
+    select(most: c_int, read: *mut c_void, write: *mut c_void, other: *mut c_void, timeout: *mut Timeval) -> c_int;
+    pselect(most: c_int, read: *mut c_void, write: *mut c_void, other: *mut c_void, timeout: *const Timespec, mask: *const c_void) -> c_int;
+    epoll_wait(fd: c_int, events: *mut c_void, most: c_int, timeout: c_int) -> c_int;
+    epoll_pwait(fd: c_int, events: *mut c_void, most: c_int, timeout: c_int, mask: *const c_void) -> c_int;
+
+    pthread_create(thread: *mut usize, attribute: *const c_void, start: *mut c_void, argument: *mut c_void) -> c_int;
 
     syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long;
 }

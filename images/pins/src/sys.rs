@@ -15,6 +15,8 @@ pub(crate) const TIME_UTC: c_int = 1;
 /// `TIMER_ABSTIME` and `TFD_TIMER_ABSTIME` alike.
 pub(crate) const TIMER_ABSTIME: c_int = 1;
 
+pub(crate) const ENOENT: c_int = 2;
+pub(crate) const ENOTDIR: c_int = 20;
 pub(crate) const EFAULT: c_int = 14;
 pub(crate) const EINVAL: c_int = 22;
 pub(crate) const ENOSYS: c_int = 38;
@@ -23,10 +25,19 @@ pub(crate) const EIO: c_int = 5;
 pub(crate) const THRD_ERROR: c_int = 2;
 
 pub(crate) const O_RDONLY: c_int = 0;
+pub(crate) const O_RDWR: c_int = 2;
 pub(crate) const O_CLOEXEC: c_int = 0o2_000_000;
 pub(crate) const SEEK_END: c_int = 2;
 pub(crate) const PROT_READ: c_int = 1;
+pub(crate) const PROT_WRITE: c_int = 2;
 pub(crate) const MAP_SHARED: c_int = 1;
+
+pub(crate) const AF_INET: u16 = 2;
+pub(crate) const AF_INET6: u16 = 10;
+pub(crate) const SO_DOMAIN: c_int = 39;
+pub(crate) const SOL_SOCKET: c_int = 1;
+/// `DT_REG`.
+pub(crate) const REGULAR: u8 = 8;
 
 pub(crate) const SC_NPROCESSORS_CONF: c_int = 83;
 pub(crate) const SC_NPROCESSORS_ONLN: c_int = 84;
@@ -121,6 +132,16 @@ unsafe extern "C" {
         fd: c_int,
         offset: i64,
     ) -> *mut c_void;
+    pub(crate) fn dirfd(directory: *mut c_void) -> c_int;
+    pub(crate) fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> isize;
+    pub(crate) fn getcwd(buffer: *mut c_char, size: usize) -> *mut c_char;
+    pub(crate) fn getsockopt(
+        fd: c_int,
+        level: c_int,
+        name: c_int,
+        value: *mut c_void,
+        length: *mut c_uint,
+    ) -> c_int;
     pub(crate) fn munmap(address: *mut c_void, length: usize) -> c_int;
     pub(crate) fn getpid() -> c_int;
     pub(crate) fn geteuid() -> c_uint;

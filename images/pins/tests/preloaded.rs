@@ -311,6 +311,78 @@ fn the_cpu_count_is_the_pages_when_it_has_one() {
 }
 
 #[test]
+fn what_is_asked_for_is_counted() {
+    let counts = Path::new(env!("CARGO_TARGET_TMPDIR")).join("counts");
+    std::fs::write(&counts, [0; 4096]).unwrap();
+    let page = Page::new("counted", CLOCK | ENTROPY | LISTING, DEFAULT);
+    let mut command = page.command("python3");
+    command
+        .env("TRIBUNAL_TEST_COUNTS", &counts)
+        .args(["-c", COUNTED]);
+    let output = command.output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{told}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let names = [
+        "wall",
+        "monotonic",
+        "entropy",
+        "urandom",
+        "listing",
+        "socket",
+        "server",
+        "sleep",
+        "thread",
+    ];
+    for (cell, name) in names.into_iter().enumerate() {
+        let rises = table(&told)
+            .get(name)
+            .map(|rises| rises.split(' ').map(|n| n.parse().unwrap()).collect());
+        let rises: Vec<u32> = rises.unwrap();
+        assert!(rises[cell] >= 1, "{name} {rises:?}");
+        // A thread and a sleep take locks and ask how long they took; nothing else shows in another cell.
+        let others = rises.iter().enumerate();
+        let others: Vec<_> = others
+            .filter(|&(other, rise)| other != cell && other != 1 && *rise > 0)
+            .collect();
+        assert!(others.is_empty(), "{name} {rises:?}");
+    }
+    // Nothing is counted where there is no page, and nothing fails for it.
+    assert_eq!(page.python("import time; time.time(); print(1)"), "1");
+}
+
+const COUNTED: &str = r#"
+import os, socket, struct, threading, time
+fd = os.open(os.environ["TRIBUNAL_TEST_COUNTS"], os.O_RDONLY)
+def read(): return struct.unpack("<9I", os.pread(fd, 36, 0))
+def device():
+    with open("/dev/urandom", "rb", 0) as file:
+        file.read(1)
+def connect():
+    with socket.socket() as one:
+        one.connect_ex(("127.0.0.1", 9))
+def serve():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+def thread():
+    one = threading.Thread(target=int)
+    one.start()
+    one.join()
+acts = dict(
+    wall=time.time, monotonic=time.monotonic, entropy=lambda: os.urandom(1), urandom=device,
+    listing=lambda: os.listdir("/"), socket=connect, server=serve, sleep=lambda: time.sleep(0.001), thread=thread,
+)
+for name, act in acts.items():
+    before = read()
+    act()
+    print(name, " ".join(str((late - early) % 2**32 if late >= early else 0) for early, late in zip(before, read())), sep="\t")
+"#;
+
+#[test]
 fn listings_are_in_byte_order_and_nothing_is_lost() {
     let folder = tempfolder("listing");
     let mut names: Vec<String> = (0..300)

@@ -30,6 +30,7 @@ def run(descriptors: list[int], layout: Layout, policy: Policy, prepared: sessio
     os.close(order)
     os.chdir(layout.tree)
     meter = Meter(layout.counts, told.uids)
+    meter.leave_imports_out()
     confine(told.uid, (layout.oracle_group,), told.product_uid)
     boot.environment(environ.of_attempt(layout, policy, told.attempt, told.hash_seed))
     boot.streams()

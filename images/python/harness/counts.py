@@ -8,6 +8,7 @@ import contextlib
 import mmap
 import os
 import struct
+from importlib.machinery import FileFinder
 
 SIZE = 4096
 LISTED = 1024  # from this offset on: one byte for each directory of the cassette that is on
@@ -58,7 +59,7 @@ def listed(directory: str, uids: tuple[int, ...], number: int) -> tuple[set[int]
 
 
 class Meter:
-    """An attempt's own view of its pages, opened while it could still open them."""
+    """An attempt's own view of its pages, opened while it could still open them. The first is the process's own."""
 
     def __init__(self, directory: str, uids: tuple[int, ...]) -> None:
         self._pages: list[mmap.mmap | None] = [_mapped(page(directory, uid)) for uid in uids]
@@ -66,14 +67,28 @@ class Meter:
     def read(self) -> list[Snapshot]:
         return [(0,) * len(SOURCES) if page is None else _CELLS.unpack_from(page) for page in self._pages]
 
+    def leave_imports_out(self) -> None:
+        """The folders that the interpreter lists to find a module are not what a case reads."""
+        own, fill, place = self._pages[0], FileFinder._fill_cache, 4 * SOURCES.index("listings")  # type: ignore[attr-defined]
+        if own is None:
+            return
+
+        def fill_cache(finder: FileFinder) -> None:
+            fill(finder)
+            with contextlib.suppress(Exception):
+                count = int.from_bytes(own[place : place + 4], "little")
+                own[place : place + 4] = ((count - 1) % 2**32).to_bytes(4, "little")
+
+        FileFinder._fill_cache = fill_cache  # type: ignore[attr-defined]
+
 
 def _mapped(path: str) -> mmap.mmap | None:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        return mmap.mmap(fd, SIZE, prot=mmap.PROT_READ)
+        return mmap.mmap(fd, SIZE)
     except (OSError, ValueError):
         return None
     finally:
@@ -81,8 +96,9 @@ def _mapped(path: str) -> mmap.mmap | None:
 
 
 def difference(before: Snapshot, after: Snapshot) -> Snapshot:
-    """Counters may wrap, and a page may have been written by anybody."""
-    return tuple((late - early) % 2**32 for early, late in zip(before, after, strict=True))
+    """Counts that were taken back may be less than before, and a page may have been written by anybody."""
+    rises = [(late - early) % 2**32 for early, late in zip(before, after, strict=True)]
+    return tuple(rise if rise < 2**31 else 0 for rise in rises)
 
 
 def added(one: Snapshot, other: Snapshot) -> Snapshot:
@@ -91,3 +107,4 @@ def added(one: Snapshot, other: Snapshot) -> Snapshot:
 
 NONE: Snapshot = (0,) * len(SOURCES)
 DRAWN: Snapshot = tuple(int(name == "entropy") for name in SOURCES)
+TIMED: Snapshot = tuple(2 * (name == "monotonic") for name in SOURCES)

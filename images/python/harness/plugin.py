@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 import pytest
 from _pytest.config import Config
 from _pytest.terminal import TerminalReporter
+from _pytest.unittest import TestCaseFunction
 
 from . import canary, counts, hypothesis_settings, must_fail, seeds
 from .channel import Channel
@@ -218,7 +219,7 @@ class Plugin:
         more = {"nextitem": nextitem} if when == "teardown" else {}
         started = self._clock()
         self._reads = []
-        call = pytest.CallInfo.from_call(lambda: self._counted(when, lambda: hook(item=item, **more)), when=when)  # type: ignore[arg-type]
+        call = pytest.CallInfo.from_call(lambda: self._counted(item, when, lambda: hook(item=item, **more)), when=when)  # type: ignore[arg-type]
         took = max(0.0, self._clock() - started) * 1000
         error = _raised(item, call)
         report: pytest.TestReport | None = None
@@ -244,7 +245,7 @@ class Plugin:
             raise error
         return phase
 
-    def _counted(self, when: str, act: Callable[[], object]) -> object:
+    def _counted(self, item: pytest.Item, when: str, act: Callable[[], object]) -> object:
         """The act, with what it made this process and the product's ask for."""
         if self._meter is None:
             return act()
@@ -253,6 +254,8 @@ class Plugin:
             return act()
         finally:
             read = [counts.difference(*pair) for pair in zip(before, self._meter.read(), strict=True)]
+            if when == "call" and isinstance(item, TestCaseFunction):
+                read[0] = counts.difference(counts.TIMED, read[0])  # unittest asks how long it took
             if when == "teardown":
                 # Generators that were seeded ask for nothing more, so their states have to tell.
                 drawn = [seeds.moved(), self._product is not None and self._product.drawn()]

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from . import boot, environ, mutate, seeds, source_only
 from .confine import confine
+from .counts import Meter
 from .layout import Layout
 from .null import SWITCH
 from .orders import Policy
@@ -24,6 +25,7 @@ def run(descriptors: list[int], layout: Layout, policy: Policy) -> NoReturn:
     told = ProductTask.decode(boot.read_order(order))
     booted, *links = boot.arrange(output, (booted, *links))
     os.chdir(layout.tree)
+    Meter(layout.counts, (told.uid,)).leave_imports_out()
     confine(told.uid)
     boot.environment(environ.of_product(layout, policy, told))
     boot.streams()

@@ -48,6 +48,7 @@ class Attempt:
     collected: dict[str, list[dict[str, Any]]]
     cases: dict[str, list[dict[str, Any]]]
     end: dict[str, Any]
+    frames: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     @property
     def nodes(self) -> list[str]:
@@ -214,6 +215,7 @@ class Room:
         self.order(number, **more)
         collected: dict[str, list[dict[str, Any]]] = {"cases": [], "errors": [], "skips": []}
         cases: dict[str, list[dict[str, Any]]] = {}
+        frames: dict[str, dict[str, Any]] = {}
         for frame in self.until("attempt-end"):
             assert frame["attempt"] == number
             if frame["type"] == "collected":
@@ -221,8 +223,8 @@ class Room:
                     items += frame[key]
             elif frame["type"] == "case":
                 assert frame["node"] not in cases
-                cases[frame["node"]] = frame["phases"]
-        return Attempt(collected, cases, frame)
+                cases[frame["node"]], frames[frame["node"]] = frame["phases"], frame
+        return Attempt(collected, cases, frame, frames)
 
     def digests(self, files: list[str]) -> dict[str, Any]:
         self.send({"type": "digests", "files": files})
