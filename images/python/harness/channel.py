@@ -23,7 +23,6 @@ class Channel:
         self._writer = _writer(pen, output, token)
         self._marks = 0
 
-    @property
     def sender(self) -> FunctionType:
         """The one function that calls the pen."""
         return cast(FunctionType, self._writer)

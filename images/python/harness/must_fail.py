@@ -80,7 +80,7 @@ class _Ends(ast.NodeTransformer):
     def _other(self, node: ast.AST) -> ast.AST:
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _other  # type: ignore[assignment]  # noqa: N815
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _other  # noqa: N815
 
 
 def _raise() -> ast.stmt:

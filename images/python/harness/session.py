@@ -146,7 +146,7 @@ def _arm(native: Native, plugin: Plugin, channel: Channel, compiled: imports.Com
     native.also("compiled sealed modules", compiled.codes)
     native.also("compiled sealed modules", vars(compiled))
     native.also("pytest's plug-ins", manager._name2plugin)
-    native.arm(channel.sender)
+    native.arm(channel.sender())
 
 
 def _connected(far: FarSide, sides: Sides, tampers: Tampers) -> Connection:

@@ -214,4 +214,4 @@ def _named_tuple(fields: Any) -> Any:
     import collections
 
     names, defaults = fields
-    return collections.namedtuple("Fields", names, rename=True, defaults=defaults)  # type: ignore[misc]
+    return collections.namedtuple("Fields", names, rename=True, defaults=defaults)

@@ -351,7 +351,7 @@ class Connection(Peer):
             set_level(logger, level)
             levels(logger.name if logger is not logging.root else "", logger.level)
 
-        logging.Logger.setLevel = setLevel  # type: ignore[method-assign]
+        logging.Logger.setLevel = setLevel  # type: ignore[method-assign, assignment]
         disable = logging.disable
 
         def watched(level: int = logging.CRITICAL) -> None:

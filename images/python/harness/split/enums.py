@@ -45,7 +45,7 @@ def enumeration(peer: Peer, number: int, facts: Any) -> Any:
     space["_ignore_"] = ["_t_number", "_t_peer"]
     for name, function in body_of.items():
         space[name] = comparison(name, None) if name in COMPARISONS else _EnumMethod(function)
-    value_type = next((k for k in kinds if not issubclass(k, enum.Enum)), None)
+    value_type: Any = next((k for k in kinds if not issubclass(k, enum.Enum)), None)
     if value_type is not None and not flag:
 
         def new(cls: Any, value: Any) -> Any:

@@ -189,7 +189,7 @@ def _exception(peer: Peer, enc: Encoder, value: BaseException) -> None:
     state = {key: item for key, item in vars(value).items() if type(key) is str and not key.startswith("_t_")}
     for name in ("name", "path", "obj") if isinstance(value, (ImportError, AttributeError, NameError)) else ():
         state.pop(name, None)
-    more = None
+    more: Any = None
     if isinstance(value, ImportError):
         more = (value.name, value.path)
     elif isinstance(value, SystemExit):

@@ -39,7 +39,7 @@ def _draws(product: Connection) -> None:
         if type(a) in (int, float, str, bytes, type(None)):
             product.request(asks.METHOD, (theirs, "seed", (a, version), ()))
 
-    random.seed = seeded  # type: ignore[assignment]
+    random.seed = seeded
 
 
 def _patches(product: Connection) -> None:
@@ -83,7 +83,7 @@ def _children(product: Connection) -> None:
 
     import _posixsubprocess
 
-    _posixsubprocess.fork_exec = refuse  # type: ignore[assignment]
+    _posixsubprocess.fork_exec = refuse
     for name in dir(os):
         if name.startswith(("exec", "spawn", "posix_spawn")):
             setattr(os, name, refuse)

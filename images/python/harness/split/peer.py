@@ -27,7 +27,6 @@ FORGET, SYNC, EXTRA, APART, MOVED = 1, 2, 4, 8, 16
 
 # Answers whose containers are nobody's to keep.
 _APART = (COMPARE, FACTS, FIELDS, SIGNATURE, DIR, FIND)
-_u32 = "little"
 
 
 class CrossError(RuntimeError):
@@ -127,13 +126,13 @@ class Peer:
                 stale = space.to_forget() if self.oracle else ()
                 if stale:
                     flags |= FORGET
-                    out.append(b"".join([n.to_bytes(4, _u32) for n in (len(stale), *stale)]))
+                    out.append(b"".join([n.to_bytes(4, "little") for n in (len(stale), *stale)]))
                 changed = space.changed()
                 if changed:
                     flags |= SYNC
-                    out.append(len(changed).to_bytes(4, _u32))
+                    out.append(len(changed).to_bytes(4, "little"))
                     for number in changed:
-                        out.append(number.to_bytes(4, _u32))
+                        out.append(number.to_bytes(4, "little"))
                         enc.content(space.objects[number])
             if not self.oracle and self.moved():
                 flags |= MOVED
@@ -177,14 +176,14 @@ class Peer:
                 return self.spoiled(link, error)
             except LinkGone:
                 link.busy = False
-                return self.gone()
+                return self.gone()  # type: ignore[no-any-return]
             try:
                 return self._read(link, body)
             except CodecError as error:
                 self._undo(link.space)
                 return self.spoiled(link, error)
             except LinkGone:
-                return self.gone()
+                return self.gone()  # type: ignore[no-any-return]
             except RecursionError:
                 # The stack is full here; whoever called us so deep learns it, on whichever side that is.
                 if body[0] != REQUEST:
@@ -278,6 +277,9 @@ class Peer:
     def gone(self) -> Any:
         raise NotImplementedError
 
+    def describe(self, kind: type) -> dict[str, Any]:
+        raise NotImplementedError
+
     def moved(self) -> bool:
         """Whether names that the other end remembers mean something else."""
         return False
@@ -288,12 +290,12 @@ class Peer:
 
     def extra_out(self, op: int) -> Any:
         """What travels beside a frame: releases, state, effects."""
-        released = None
+        released: tuple[int, ...] | None = None
         if self.let_go:
-            released = []
+            numbers: list[int] = []
             while self.let_go:
-                released.extend(self.let_go.popleft())
-            released = tuple(released)
+                numbers.extend(self.let_go.popleft())
+            released = tuple(numbers)
         more = self.effects_out(op)
         return None if released is None and more is None else (released, more)
 

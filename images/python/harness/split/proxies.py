@@ -24,6 +24,11 @@ _get = object.__getattribute__
 class _Base:
     """Forwards every attribute that is not known to be a method."""
 
+    if TYPE_CHECKING:  # of the mirrored class
+        _t_peer: Peer
+        _t_methods: dict[str, Any]
+        _t_facts: dict[str, Any]
+
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             return _dunder(self, name)
@@ -69,7 +74,7 @@ class Proxy(_Base):
 
     __new__ = _forwarded_new
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         cls = type(self)
         return cls._t_facts.get("stdlib_class") or cls
@@ -89,6 +94,11 @@ class Proxy(_Base):
 
 class ValueProxy:
     """A value with methods of its own: what its class does not define works on the plain value."""
+
+    if TYPE_CHECKING:  # of the mirrored class
+        _t_peer: Peer
+        _t_methods: dict[str, Any]
+        _t_facts: dict[str, Any]
 
     __new__ = _forwarded_new
 
@@ -168,7 +178,7 @@ class _Method:
     def __getattr__(self, name: str) -> Any:
         return getattr(_get(self, "_function"), name)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return types.FunctionType
 

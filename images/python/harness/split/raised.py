@@ -26,6 +26,11 @@ _set = object.__setattr__
 class RaisedProxy:
     """An exception of one of the other end's classes; real where Python looks, forwarding elsewhere."""
 
+    if TYPE_CHECKING:  # of the mirrored class
+        _t_peer: Peer
+        _t_methods: dict[str, Any]
+        _t_facts: dict[str, Any]
+
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("__") or name in ("args", "with_traceback", "add_note", "_t_grip"):
             return _get(self, name)

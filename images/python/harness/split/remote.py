@@ -30,7 +30,7 @@ class RemoteFunction:
         _set(self, "_t_peer", peer)
         _set(self, "_t_marks", marks)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return types.FunctionType
 
@@ -70,7 +70,7 @@ class RemoteFunction:
         return _get(self, "_t_peer").request(asks.GETATTR, (self, "__module__"))
 
     @property
-    def __dict__(self) -> Any:
+    def __dict__(self) -> Any:  # type: ignore[override]
         return _get(self, "_t_peer").request(asks.GETATTR, (self, "__dict__"))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -147,7 +147,7 @@ class RemoteModule(types.ModuleType):
         return peer.request(asks.GETATTR, (self, name))
 
     @property
-    def __dict__(self) -> Any:
+    def __dict__(self) -> Any:  # type: ignore[override]
         return _get(self, "_t_peer").request(asks.GETATTR, (self, "__dict__"))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -177,8 +177,11 @@ class RemoteModule(types.ModuleType):
         return reduced(self)
 
 
+_MODULE_DICT: Any = vars(types.ModuleType)["__dict__"]
+
+
 def module_dict(module: types.ModuleType) -> dict[str, Any]:
-    found: dict[str, Any] = types.ModuleType.__dict__["__dict__"].__get__(module)
+    found: dict[str, Any] = _MODULE_DICT.__get__(module)
     return found
 
 

@@ -36,7 +36,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-def _zone(value: Any) -> datetime.tzinfo | None:
+def _zone(value: Any) -> Any:
     # One of the other end's own is an object that forwards: it tells offsets, not times.
     if value is not None and not issubclass(type(value), datetime.tzinfo):
         raise TypeError("a time zone is wanted")
@@ -53,12 +53,12 @@ def _pattern(pattern: Any, flags: Any) -> re.Pattern[Any]:
     return re.compile(pattern, _whole(flags) & ~re.DEBUG)
 
 
-def _datetime(*parts: Any) -> datetime.datetime:
+def _datetime(*parts: Any) -> Any:
     *numbers, zone, fold = parts
     return REAL.datetime(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
 
 
-def _time(*parts: Any) -> datetime.time:
+def _time(*parts: Any) -> Any:
     *numbers, zone, fold = parts
     return REAL.time(*[_whole(n) for n in numbers], tzinfo=_zone(zone), fold=_whole(fold))
 

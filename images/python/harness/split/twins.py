@@ -109,7 +109,7 @@ def beyond(name: str, value: Any) -> Any:
 
 def twin(coin: Coin, value: Any) -> Any:
     """Another value of the same type, far enough from it that no tolerance excuses taking it for the same."""
-    kind = type(value)
+    kind: Any = type(value)
     step = (1 + coin.byte()) * 10 ** (3 + coin.byte() % 12)
     make = _MAKERS.get(kind)
     try:
