@@ -46,6 +46,7 @@ class Policy:
     src_roots: tuple[str, ...]
     sealed_roots: tuple[str, ...]
     pythonpath: tuple[str, ...]
+    own_names: tuple[str, ...] | None  # top-level modules of base's src; None: any name that src has is its own
     shared: tuple[str, ...]  # sealed files that run in one process with the product
     timezone: str
     seed_env: tuple[str, ...]
@@ -61,6 +62,7 @@ class Policy:
             src_roots=tuple(repo_path(item) for item in _texts(data, "src_roots")),
             sealed_roots=tuple(repo_path(item) for item in _texts(data, "sealed_roots", optional=True)),
             pythonpath=tuple(item if item == "." else repo_path(item) for item in _texts(data, "pythonpath")),
+            own_names=_texts(data, "own_names") if data.get("own_names") is not None else None,
             shared=tuple(repo_path(item) for item in _texts(data, "shared", optional=True)),
             timezone=_text(data, "timezone"),
             seed_env=_texts(data, "seed_env"),

@@ -168,7 +168,7 @@ def test_versions_are_read_from_names(tmp_path):
 
 def test_the_side_of_a_file(layout):
     policy = Policy(
-        src_roots=ROOTS, sealed_roots=("src/pkg/tests/",), pythonpath=(), shared=(), timezone="UTC", seed_env=(),
+        src_roots=ROOTS, sealed_roots=("src/pkg/tests/",), pythonpath=(), own_names=None, shared=(), timezone="UTC", seed_env=(),
         attempt_timeout_ms=1, case_timeout_ms=1, output_bytes=1, preload="", cpus=1,
     )  # fmt: skip
     sides = Sides(layout, policy)

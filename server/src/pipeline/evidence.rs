@@ -288,6 +288,7 @@ impl Run<'_> {
             ground.image.runner_digest.as_str(),
             self.plan.patch().policy().digest().as_str(),
             &replayed(self.plan),
+            &self.own_names().join(" "),
             extra,
         ]);
         AttemptKey { content, lane }
@@ -330,6 +331,7 @@ impl Run<'_> {
             tree: tree.clone(),
             src_tar,
             files: self.plan.files().to_vec(),
+            own_names: self.own_names(),
             policy: self.plan.patch().policy().clone(),
             starts: self.plan.starts().to_vec(),
             attempts: Vec::new(),
@@ -338,6 +340,11 @@ impl Run<'_> {
             cassettes: self.plan.cassettes().to_vec(),
             plant: None,
         }
+    }
+
+    fn own_names(&self) -> Vec<String> {
+        let roots = &self.plan.patch().policy().runner.pythonpath;
+        self.plan.src().own_names(roots).into_iter().collect()
     }
 
     /// Run an order, telling and keeping what happens while it happens.

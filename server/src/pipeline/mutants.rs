@@ -45,6 +45,7 @@ struct Template {
     tree: SealedTree,
     src_tar: bytes::Bytes,
     files: Vec<RepoPath>,
+    own_names: Vec<String>,
     policy: tribunal_core::policy::Policy,
     cassettes: Vec<InEffect>,
 }
@@ -70,6 +71,7 @@ impl Run<'_> {
                 tree: order.tree,
                 src_tar: order.src_tar,
                 files: order.files,
+                own_names: order.own_names,
                 policy: order.policy,
                 cassettes: order.cassettes,
             },
@@ -181,6 +183,7 @@ impl Planting {
             tree: self.order.tree.clone(),
             src_tar: self.order.src_tar.clone(),
             files: self.order.files.clone(),
+            own_names: self.order.own_names.clone(),
             policy,
             starts: Vec::new(),
             attempts: Vec::new(),

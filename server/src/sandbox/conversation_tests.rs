@@ -176,6 +176,7 @@ fn order(attempts: u32, src: usize) -> RunOrder {
         },
         src_tar: Bytes::from(vec![0; src]),
         files: Vec::new(),
+        own_names: Vec::new(),
         policy,
         starts: vec![0],
         attempts: (0..attempts)

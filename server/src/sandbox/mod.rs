@@ -183,6 +183,8 @@ pub struct RunOrder {
     pub src_tar: bytes::Bytes,
     /// Sealed test files, manifest order.
     pub files: Vec<RepoPath>,
+    /// Top-level modules of base's src.
+    pub own_names: Vec<String>,
     /// Pins, limits, runner.
     pub policy: Policy,
     /// Hash seeds of the interpreter starts.

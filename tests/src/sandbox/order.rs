@@ -184,6 +184,15 @@ impl Order {
         Ok(self.on(sealed))
     }
 
+    /// Those of the src that it has: here base's is the same.
+    fn own_names(&self) -> Vec<String> {
+        let below = self.src.keys().map(|path| path.trim_start_matches("src/"));
+        below
+            .filter_map(|path| path.split(['/', '.']).next())
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// The order, on a tree that is sealed already.
     #[must_use]
     pub fn on(&self, tree: SealedTree) -> RunOrder {
@@ -205,6 +214,7 @@ impl Order {
                 .keys()
                 .map(|path| path.parse().unwrap())
                 .collect(),
+            own_names: self.own_names(),
             policy: self.policy.clone(),
             starts: self.starts.clone(),
             attempts: self.attempts.clone(),

@@ -180,6 +180,24 @@ def test_both_keep_to_the_cpu_that_the_server_gives(open_room, cpu):
     assert printed(again, "test_where")[0].isdigit() == (len(everywhere) == 1)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_new_name_does_not_take_a_tool_of_the_tests(split, known):
+    """`own_names` are base's: what is new is the product's only where nothing else has the name."""
+    ran = run(
+        split,
+        """
+        import pluggy, iniconfig, fresh
+        def test_names():
+            assert (pluggy.__name__, fresh.MARK) == ("pluggy", "the product's")
+            print(json.dumps([hasattr(each, "MARK") for each in (pluggy, iniconfig)]))
+        """,
+        {"own_names": ["lib", "iniconfig"]} if known else None,
+        **{f"src/{name}.py": 'MARK = "the product\'s"' for name in ("pluggy", "iniconfig", "fresh")},
+    )
+    passed(ran)
+    assert printed(ran, "test_names") == [not known, True]
+
+
 def test_each_uses_the_files_of_the_other(split):
     ran = run(
         split,

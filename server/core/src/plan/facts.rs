@@ -3,6 +3,7 @@
 use crate::cassette::CassetteFacts;
 use crate::git::{Entry, GitPath};
 use crate::id::{Digest, TreeId};
+use std::collections::BTreeSet;
 
 /// Which commit's tree something is read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,4 +61,65 @@ pub struct SrcFacts {
     pub entries: Vec<SrcEntry>,
     /// Base's leaves of class src, for "differs from base"; byte-sorted.
     pub base: Vec<(GitPath, Entry)>,
+}
+
+impl SrcFacts {
+    /// The top-level modules of base's src, seen from the folders of `pythonpath`: a patch takes no other name that
+    /// means a dependency or a tool of the tests.
+    #[must_use]
+    pub fn own_names(&self, import_roots: &[String]) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for path in self.base.iter().filter_map(|(path, _)| path.as_utf8()) {
+            for root in import_roots {
+                let below = match root.as_str() {
+                    "." => Some(path),
+                    folder => path
+                        .strip_prefix(folder)
+                        .and_then(|rest| rest.strip_prefix('/')),
+                };
+                let first = below.and_then(|rest| rest.split(['/', '.']).next());
+                names.extend(first.filter(|name| !name.is_empty()).map(str::to_owned));
+            }
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+    use crate::git::Mode;
+
+    #[test]
+    fn own_names_are_what_base_can_be_imported_by() {
+        let blob = Entry {
+            mode: Mode::File,
+            id: "0".repeat(40).parse().unwrap(),
+        };
+        let facts = SrcFacts {
+            trees: Vec::new(),
+            entries: Vec::new(),
+            base: [
+                "lib/app.py",
+                "src/numpy/__init__.py",
+                "src/one.py",
+                "src/.hidden/x.py",
+                "tool.cpython-313.so",
+            ]
+            .map(|path| (GitPath::new(path), blob.clone()))
+            .to_vec(),
+        };
+        let names = |roots: &[&str]| {
+            let roots: Vec<String> = roots.iter().map(|&root| root.to_owned()).collect();
+            facts
+                .own_names(&roots)
+                .into_iter()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(names(&["src"]), "numpy one");
+        assert_eq!(names(&[".", "src"]), "lib numpy one src tool");
+        assert_eq!(names(&["lib", "sr"]), "app");
+    }
 }
