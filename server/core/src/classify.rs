@@ -7,6 +7,7 @@
 mod change_set;
 mod ini;
 mod names;
+mod seeds;
 mod tables;
 
 pub(crate) use names::folded;
@@ -56,11 +57,11 @@ const STEERING_NAMES: [&[u8]; 9] = [
 /// Files of which only the pytest tables steer a test run.
 const TABLE_NAMES: [&[u8]; 3] = [b"pyproject.toml", b"setup.cfg", b"tox.ini"];
 
-/// Whether both contents of a change at this path are wanted: files whose pytest tables are compared as parsed data, and
-/// the policy, whose head side is read when a maintainer changes it.
+/// Whether both contents of a change at this path are wanted: files whose pytest tables are compared as parsed data, those
+/// that hold options of the runner, and the policy, whose head side is read when a maintainer changes it.
 #[must_use]
 pub fn compares_tables(path: &GitPath) -> bool {
-    path.as_bytes() == POLICY_PATH.as_bytes() || holds_tables(path)
+    path.as_bytes() == POLICY_PATH.as_bytes() || holds_tables(path) || seeds::may_hold(path)
 }
 
 fn holds_tables(path: &GitPath) -> bool {
@@ -185,6 +186,7 @@ pub struct DiffClass {
     role: Role,
     changes: Vec<(Change, PathClass)>,
     standing: Standing,
+    seeds: Vec<Finding>,
 }
 
 /// The classes of all changed paths, and what they make of the patch. `policy` is base's.
@@ -217,6 +219,12 @@ pub fn classify(patch: Patch, policy: Policy, role: Role) -> Result<DiffClass, R
         Standing::Human => policy_after(policy, &changes)?,
         Standing::Agent | Standing::Barred(_) => policy,
     };
+    let counted = changes
+        .iter()
+        .filter(|(_, class)| *class != PathClass::Proposed);
+    let seeds = counted
+        .flat_map(|(change, _)| seeds::drift(policy.pins.seed, change))
+        .collect();
     // Contents were wanted for the comparison only.
     changes
         .iter_mut()
@@ -227,6 +235,7 @@ pub fn classify(patch: Patch, policy: Policy, role: Role) -> Result<DiffClass, R
         role,
         changes,
         standing,
+        seeds,
     })
 }
 
@@ -279,6 +288,10 @@ impl DiffClass {
     #[must_use]
     pub fn changes(&self) -> &[(Change, PathClass)] {
         &self.changes
+    }
+    /// Seeds beside the policy's that the patch brings in options of the runner.
+    pub(crate) fn seeds(&self) -> &[Finding] {
+        &self.seeds
     }
     pub(crate) fn standing(&self) -> &Standing {
         &self.standing

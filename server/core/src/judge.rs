@@ -17,6 +17,7 @@ mod judged;
 mod modes;
 mod observed;
 mod prose;
+mod records;
 mod silences;
 mod src_score;
 mod tampers;
@@ -267,6 +268,17 @@ pub fn judge(
     gate: UnixTime,
 ) -> Result<Judged, Incomplete> {
     let policy = plan.patch().policy();
+    let mut oracle: Vec<Ground> = plan
+        .oracle_findings(gate)
+        .iter()
+        .map(Ground::from)
+        .collect();
+    oracle.extend(records::astray(
+        &policy.paths,
+        plan.files(),
+        plan.cassettes(),
+        evidence.base,
+    ));
     let terms = Terms {
         files: plan.files(),
         leases: plan.leases(),
@@ -275,7 +287,7 @@ pub fn judge(
         runs: &policy.runs,
         shared: &policy.runner.shared,
         short: ShortDigest::of(policy),
-        oracle: plan.oracle_findings().iter().map(Ground::from).collect(),
+        oracle,
         warnings: plan.warnings().iter().map(Ground::from).collect(),
     };
     bench::judge(terms, evidence, gate)

@@ -9,6 +9,7 @@ use ed25519_dalek::pkcs8::{DecodePublicKey as _, EncodePublicKey as _};
 use ed25519_dalek::{Signature, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
+pub(crate) mod signer_lines;
 mod signers;
 
 /// The SSHSIG namespace of verdicts: a signature made for anything else is not one.

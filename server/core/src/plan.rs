@@ -15,7 +15,7 @@ pub use findings::Finding;
 use crate::cassette::{self, InEffect};
 use crate::classify::{DiffClass, PathClass, Standing, class_of};
 use crate::git::{Change, GitPath, Relation, ResolvedCommits};
-use crate::id::{Digest, TreeId};
+use crate::id::{Digest, TreeId, UnixTime};
 use crate::manifest::{self, SealedFile};
 use crate::outcome::Pins;
 use crate::policy::Policy;
@@ -40,6 +40,8 @@ pub struct ScoredPatch {
     change_set: ChangeSet,
     oracle: OracleFacts,
     src_trees: Vec<(String, TreeId)>,
+    cassettes: Option<Digest>,
+    ledger: Vec<cassette::Change>,
 }
 
 impl ScoredPatch {
@@ -77,6 +79,16 @@ impl ScoredPatch {
     #[must_use]
     pub fn src_trees(&self) -> &[(String, TreeId)] {
         &self.src_trees
+    }
+    /// The digest of the records that are replayed; `None` where nothing is.
+    #[must_use]
+    pub fn cassettes(&self) -> Option<&Digest> {
+        self.cassettes.as_ref()
+    }
+    /// What the patch does to cassettes and their ledger, by pin name.
+    #[must_use]
+    pub fn ledger(&self) -> &[cassette::Change] {
+        &self.ledger
     }
 }
 
@@ -133,14 +145,17 @@ impl BarredDiff {
 
     /// The verdicts, bound to base's oracle.
     #[must_use]
-    pub fn decide(self, base_oracle: OracleFacts) -> Decided {
+    pub fn decide(mut self, base_oracle: OracleFacts) -> Decided {
         let warnings = warnings::of(&self.diff, &[]);
+        self.findings.extend_from_slice(self.diff.seeds());
         Decided {
             patch: ScoredPatch {
                 diff: self.diff,
                 change_set: ChangeSet::Agent,
                 oracle: base_oracle,
                 src_trees: Vec::new(),
+                cassettes: None,
+                ledger: Vec::new(),
             },
             findings: self.findings,
             warnings,
@@ -191,9 +206,15 @@ impl OpenDiff {
         let policy = self.diff.policy();
         let shelves = std::mem::take(&mut oracle.cassettes);
         let cassettes = cassette::in_effect(&policy.paths, &shelves);
+        let mut heard = cassette::hear(policy, &shelves);
+        if let Some(ledger) = &shelves.head.ledger {
+            oracle.ledger = ledger.bytes().map(<[u8]>::to_vec);
+        }
         admission::sizes(&policy.limits, &src)?;
         admission::runner_clash(policy, &src)?;
         let mut barring = admission::check(policy, &src);
+        oracle.lfs_pointers.append(&mut heard.pointers);
+        oracle.lfs_pointers.sort();
         let pointers = oracle.lfs_pointers.iter().map(|path| {
             let told = "a Git LFS pointer, content not fetched";
             Finding::at(Reason::LfsPointer, path, told)
@@ -213,10 +234,12 @@ impl OpenDiff {
             diff: self.diff,
             oracle,
             src_trees: src.trees.clone(),
+            cassettes: cassette::digest(&cassettes),
+            ledger: std::mem::take(&mut heard.changes),
         };
         match manifest {
             Ok(files) if barring.is_empty() => Ok(Plan::Run(Box::new(RunPlan {
-                oracle_findings: findings::capped(findings::cassettes(&patch)),
+                heard,
                 patch,
                 files,
                 src,
@@ -227,6 +250,8 @@ impl OpenDiff {
             }))),
             other => {
                 barring.extend(other.err());
+                barring.extend_from_slice(heard.timeless());
+                barring.extend_from_slice(patch.diff.seeds());
                 let barring = findings::capped(barring);
                 Ok(Plan::Decided(Box::new(Decided {
                     patch,
@@ -299,7 +324,7 @@ pub struct RunPlan {
     cassettes: Vec<InEffect>,
     starts: Vec<u32>,
     attempts: Vec<PlannedAttempt>,
-    oracle_findings: Vec<Finding>,
+    heard: cassette::Hearing,
     warnings: Vec<Finding>,
 }
 
@@ -326,8 +351,8 @@ impl RunPlan {
     }
     /// The digest of what is replayed; `None` where nothing is.
     #[must_use]
-    pub fn cassettes_digest(&self) -> Option<Digest> {
-        cassette::digest(&self.cassettes)
+    pub fn cassettes_digest(&self) -> Option<&Digest> {
+        self.patch.cassettes.as_ref()
     }
     /// Hash seeds of the separate interpreter starts that serve the attempts.
     #[must_use]
@@ -339,10 +364,12 @@ impl RunPlan {
     pub fn attempts(&self) -> &[PlannedAttempt] {
         &self.attempts
     }
-    /// What makes `oracle_integrity` FAIL although everything still runs.
+    /// What makes `oracle_integrity` FAIL at the gate's time although everything still runs.
     #[must_use]
-    pub fn oracle_findings(&self) -> &[Finding] {
-        &self.oracle_findings
+    pub fn oracle_findings(&self, gate: UnixTime) -> Vec<Finding> {
+        let mut all = self.heard.findings(gate);
+        all.extend_from_slice(self.patch.diff.seeds());
+        findings::capped(all)
     }
     /// What is worth knowing beside.
     #[must_use]

@@ -65,6 +65,9 @@ pub struct Report {
     pub cases: Vec<CasePart>,
     /// Leases of the lease file.
     pub leases: Vec<LeasePart>,
+    /// What the patch does to cassettes and their ledger, by pin name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ledger: Vec<crate::cassette::Change>,
     /// Every attempt, property lane first. Those under held-out pins are for the operator alone.
     pub attempts: Vec<AttemptPart>,
     /// The pins of the policy.

@@ -69,7 +69,9 @@ pub(crate) fn scored() -> Scored {
             image: Some(Digest::of(b"image").to_string()),
             runner: Some(Digest::of(b"runner").to_string()),
             ledger: None,
+            cassettes: None,
         },
+        ledger: Vec::new(),
         planned_attempts: 7,
         held_out: crate::statement::HeldOut::default(),
         isolation: BTreeMap::from([(

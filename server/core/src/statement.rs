@@ -82,6 +82,9 @@ pub struct Inputs {
     pub runner: Option<String>,
     /// The cassette ledger; absent where there is none.
     pub ledger: Option<Digest>,
+    /// The records that were replayed; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cassettes: Option<Digest>,
 }
 
 /// Digests of the report as each kind of reader gets it: whichever of them lies beside the statements, it is bound.
@@ -120,6 +123,8 @@ pub struct Scored {
     pub src_trees: Vec<SrcTree>,
     /// What it was scored with.
     pub inputs: Inputs,
+    /// What the patch does to cassettes and their ledger; for the report, not for the statement.
+    pub ledger: Vec<crate::cassette::Change>,
     /// N of the policy.
     pub planned_attempts: u32,
     /// Draws of held-out pins.
@@ -192,7 +197,9 @@ impl Scored {
                 image,
                 runner,
                 ledger: patch.oracle().ledger.as_deref().map(Digest::of),
+                cassettes: patch.cassettes().cloned(),
             },
+            ledger: patch.ledger().to_vec(),
             planned_attempts: patch.policy().runs.reruns,
             held_out,
             isolation,

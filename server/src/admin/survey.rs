@@ -1,5 +1,6 @@
 //! What of a repository's base this server cannot score, said before an agent's patch meets it.
 
+use crate::clock;
 use crate::overlay;
 use crate::pipeline::NoVerdict;
 use crate::repository::diff::DiffLimits;
@@ -56,7 +57,7 @@ pub(super) fn survey(
         Plan::Decided(decided) => found.extend_from_slice(decided.findings()),
         Plan::Run(plan) => {
             survey.sealed_files = plan.files().len();
-            found.extend_from_slice(plan.oracle_findings());
+            found.extend(plan.oracle_findings(clock::now()));
         }
     }
     survey.notes.extend(found.iter().map(note));

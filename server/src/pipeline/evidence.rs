@@ -422,7 +422,7 @@ impl Run<'_> {
 /// The digest of the records in effect, for the names under which attempts are kept; empty where nothing is replayed.
 pub(super) fn replayed(plan: &RunPlan) -> String {
     let digest = plan.cassettes_digest();
-    digest.map(|digest| digest.to_string()).unwrap_or_default()
+    digest.map(ToString::to_string).unwrap_or_default()
 }
 
 fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {

@@ -79,8 +79,11 @@ pub(super) fn oracle_facts(
         }
         match class_of(paths, path) {
             PathClass::Oracle => push_line(&mut digested, path, entry),
-            PathClass::Cassette => {}
-            PathClass::Src | PathClass::Proposed | PathClass::Touched | PathClass::Other => {
+            PathClass::Cassette
+            | PathClass::Src
+            | PathClass::Proposed
+            | PathClass::Touched
+            | PathClass::Other => {
                 continue;
             }
         }

@@ -29,7 +29,7 @@ pub struct OracleFacts {
     pub ledger: Option<Vec<u8>>,
     /// Every path under the sealed test root (`manifest::sealed_root`).
     pub sealed_paths: Vec<GitPath>,
-    /// Sealed files and cassettes that hold a Git LFS pointer.
+    /// Sealed files that hold a Git LFS pointer.
     pub lfs_pointers: Vec<GitPath>,
     /// Digest over the sorted (path, mode, object id) of all oracle-class entries.
     pub oracle_digest: Digest,

@@ -1,7 +1,5 @@
 //! What was found about a patch: a code, a place, a sentence.
 
-use super::ScoredPatch;
-use crate::classify::PathClass;
 use crate::git::GitPath;
 use crate::reason::Reason;
 use serde::{Deserialize, Serialize};
@@ -31,27 +29,6 @@ impl Finding {
             detail: detail.into(),
         }
     }
-}
-
-/// Cassettes and their ledger are judged in their own room once it is there; until then no change of them is accepted.
-/// They are not part of the overlay, so everything else still runs.
-pub(super) fn cassettes(patch: &ScoredPatch) -> Vec<Finding> {
-    let changed = patch
-        .changes()
-        .iter()
-        .filter(|(_, class)| *class == PathClass::Cassette);
-    changed
-        .map(|(change, _)| {
-            let ledger = change.path.as_bytes() == patch.policy().paths.ledger.as_str().as_bytes();
-            let reason = match (&change.head, ledger) {
-                (None, _) => Reason::CassettePinLost,
-                (Some(_), true) => Reason::CassetteUnaccepted,
-                (Some(_), false) => Reason::CassetteDrift,
-            };
-            let told = "this server accepts no change of cassettes or their ledger";
-            Finding::at(reason, &change.path, told)
-        })
-        .collect()
 }
 
 /// How many findings one patch is told.

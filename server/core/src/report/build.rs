@@ -112,6 +112,7 @@ impl Report {
                     refused: lease.refused.clone(),
                 })
                 .collect(),
+            ledger: scored.ledger.clone(),
             attempts: attempts(property)
                 .chain(attempts(lease_side))
                 .chain(

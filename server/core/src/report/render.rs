@@ -160,6 +160,7 @@ impl Report {
         }
         self.warnings.truncate(caps.entries);
         self.changes.truncate(caps.entries);
+        self.ledger.truncate(caps.entries);
         self.leases.truncate(caps.entries);
         self.attempts.truncate(caps.entries);
         self.held_out.failures.truncate(caps.entries);
@@ -214,6 +215,7 @@ fn lists(report: &Report) -> Vec<(String, usize)> {
         named("cases", report.cases.len()),
         named("warnings", report.warnings.len()),
         named("changes", report.changes.len()),
+        named("ledger", report.ledger.len()),
         named("leases", report.leases.len()),
         named("attempts", report.attempts.len()),
         named("held-out failures", report.held_out.failures.len()),
