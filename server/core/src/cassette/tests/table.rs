@@ -294,7 +294,7 @@ fn the_difference_by_pin_name() {
         why: Some("the quarter ended".to_owned()),
         accepted_by: Some(WHO.to_owned()),
     };
-    assert_eq!(heard(&base, &head).changes, [change.clone()]);
+    assert_eq!(heard(&base, &head).changes, std::slice::from_ref(&change));
     entry_alone(&mut head, |e| e.signature.clear());
     let unaccepted = Change {
         accepted_by: None,
