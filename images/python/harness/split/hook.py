@@ -132,6 +132,10 @@ class Finder(importlib.abc.MetaPathFinder):
     def _of_src(self, path: str) -> bool:
         return any(path == root or path.startswith(root + "/") for root in self._roots)
 
+    def is_product(self, path: str) -> bool:
+        """Under a src root, and not of the sealed files that lie there."""
+        return self._of_src(path) and not self._sealed(path)
+
     def dependency(self, module: Any, name: Any) -> Any:
         """A class of one of the project's dependencies, as this process has it loaded: not the runner's, nor
         anybody's source here."""
@@ -284,13 +288,13 @@ def _never_here(finder: Finder) -> None:
     execute = importlib.machinery.SourceFileLoader.exec_module
 
     def create_module(self: Any, spec: Any) -> Any:
-        if finder._of_src(str(self.path)):
+        if finder.is_product(str(self.path)):
             return finder._product.request(asks.IMPORT, (spec.name, str(self.path)))
         return create(self, spec)
 
     def exec_module(self: Any, module: Any) -> None:
         if not isinstance(module, remote.RemoteModule):
-            if finder._of_src(str(self.path)):
+            if finder.is_product(str(self.path)):
                 raise ImportError(f"{self.path} is the product's and is not run here")
             execute(self, module)
 
@@ -298,7 +302,7 @@ def _never_here(finder: Finder) -> None:
 
     def run_path_of(path_name: Any, init_globals: Any = None, run_name: Any = None) -> Any:
         file = os.path.abspath(path_name) if type(path_name) in _PATHS else ""
-        if not finder._of_src(file) or init_globals is not None:
+        if not finder.is_product(file) or init_globals is not None:
             return run_path(path_name, init_globals, run_name)
         return dict(finder._product.request(asks.IMPORT, (run_name or "<run_path>", file)).__dict__)
 

@@ -198,6 +198,19 @@ def test_a_new_name_does_not_take_a_tool_of_the_tests(split, known):
     assert printed(ran, "test_names") == [not known, True]
 
 
+def test_sealed_files_inside_a_package_of_the_product_are_no_product(split):
+    """Their package and their helpers are imported beside the tests; the product cannot even read them."""
+    files = {
+        "src/pkg/__init__.py": "def twice(n): return n * 2\ndef pid():\n    import os\n    return os.getpid()\n",
+        "src/pkg/tests/__init__.py": "import os\nHERE = os.getpid()\n",
+        "src/pkg/tests/helper.py": "import os, pytest\nfrom pkg import twice\nHERE = os.getpid()\nclass Cases:\n    def test_inherited(self): assert twice(self.n) == 6\n",
+        "src/pkg/tests/test_a.py": "import os, pkg\nfrom . import HERE, helper\nclass TestThree(helper.Cases):\n    n = 3\ndef test_where():\n    assert HERE == helper.HERE == os.getpid() != pkg.pid()\n",
+    }
+    ran = split(files, {"sealed_roots": ["src/pkg/tests/"]})
+    passed(ran)
+    assert len(ran.outcomes()) == 2
+
+
 def test_each_uses_the_files_of_the_other(split):
     ran = run(
         split,
