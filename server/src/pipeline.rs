@@ -235,6 +235,9 @@ pub async fn score(
                 &progress,
             )
             .await?;
+            if evidence.took_a_room() {
+                rooms.sandbox.expect(run.likely_next(&ground)?);
+            }
             if ground.mutants.is_none() {
                 rooms.vigil.offer(|| run.planting(&ground).ok());
             }

@@ -91,7 +91,7 @@ pub async fn serve(
     let key = keys.signer()?.public().id().clone();
     let repository = Arc::new(data.repository(repository_settings(data, config))?);
     let swept = sweep_scratch(&repository).await?;
-    let sandbox = sandbox(data, engine_host(config), &store)?;
+    let sandbox = sandbox(data, engine_host(config), config.rooms.ready, &store)?;
     let rooms_swept = sandbox.sweep(None).await.map_err(|error| {
         let crate::sandbox::SandboxError::Aborted(source) = error;
         AdminError::Aborted {
@@ -219,12 +219,14 @@ pub(crate) fn rooms(
 pub(crate) fn sandbox(
     data: &Data,
     host: Option<String>,
+    ready_rooms: usize,
     store: &Arc<dyn Store>,
 ) -> Result<DockerSandbox, AdminError> {
     let options = DockerOptions {
         host,
         instance: data.instance(&**store)?,
         marks: Arc::new(StoredMarks(Arc::clone(store))),
+        ready_rooms,
     };
     DockerSandbox::new(options).map_err(|source| AdminError::Aborted {
         what: "set up the sandbox",

@@ -120,6 +120,9 @@ impl Server {
         if !text.contains("[oracle]") {
             text.push_str("\n[oracle]\nplant = \"asked\"\n");
         }
+        if !text.contains("[rooms]") {
+            text.push_str("\n[rooms]\nready = 0\n");
+        }
         let config = folder.path().join("server.toml");
         fs::write(&config, text).unwrap();
         let server = Self {

@@ -83,7 +83,6 @@ class Configure:
     hash_seeds: tuple[int, ...]
     uid_base: int
     uid_count: int
-    src_size: int
     clock: Instant | None
     seed: int | None
 
@@ -106,7 +105,6 @@ class Configure:
             hash_seeds=seeds,
             uid_base=_whole(data, "uid_base", 1000),
             uid_count=_whole(data, "uid_count", 2, 65_536),
-            src_size=_whole(data, "src_size", 0),
             clock=Instant.parse(_text(data, "clock")) if data.get("clock") is not None else None,
             seed=_whole(data, "seed", 0, SEED_MAX) if data.get("seed") is not None else None,
         )
@@ -206,6 +204,10 @@ def repo_path(text: str) -> str:
 
 def seed(data: Mapping[str, Any], key: str) -> int:
     return _whole(data, key, 0, SEED_MAX)
+
+
+def src_size(data: Mapping[str, Any]) -> int:
+    return _whole(data, "size", 0)
 
 
 def digest_files(data: Mapping[str, Any]) -> tuple[str, ...]:

@@ -176,6 +176,12 @@ class Starts:
             following.begin()
         return start
 
+    def wait_all(self) -> None:
+        for start in self._all:
+            start.begin()
+        for start in self._all:
+            start.wait_ready()
+
     def wait_first(self) -> None:
         for start in self._all[:1]:
             start.wait_ready()

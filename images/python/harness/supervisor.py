@@ -21,7 +21,7 @@ from .cassettes import Deck, NoReplay, Replay, Shelf
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
 from .layout import CASE_OUTPUT_FACTOR, LINKS, Layout, package_version
 from .listings import Listings
-from .orders import Attempt, BadOrder, Configure, Plant, digest_files
+from .orders import Attempt, BadOrder, Configure, Plant, digest_files, src_size
 from .output import Output
 from .overlay import Overlay, OverlayError, TarStream
 from .pins import PinPage
@@ -89,8 +89,8 @@ class Supervisor:
             }
         )  # fmt: skip
         handlers: dict[str, Callable[[Message], None]] = {
-            "configure": self._configure, "attempt": self._attempt, "digests": self._digests,
-            "plant": self._plant, "cassette": self._cassette, "body": self._body,
+            "configure": self._configure, "warm": self._warm, "src": self._src, "attempt": self._attempt,
+            "digests": self._digests, "plant": self._plant, "cassette": self._cassette, "body": self._body,
         }  # fmt: skip
         while (frame := self._server.receive()) is not None:
             kind, body = frame
@@ -117,11 +117,24 @@ class Supervisor:
             self._pins.write(order.clock, order.seed or 0, order.policy.cpus)
         self._starts = Starts([Start(seed, self._layout, order.policy, order.files) for seed in order.hash_seeds])
         self._starts.open()
-        self._overlay = Overlay(self._layout, order.policy.src_roots)
-        self._overlay.lay(TarStream(self._tar(order.src_size)))
+        self._configured = order
+
+    def _warm(self, _: Message) -> None:
+        """Every interpreter start comes up now, before anybody knows which src it is for."""
+        if self._configured is None or self._overlay is not None:
+            raise BadOrder("warm belongs between configure and src")
+        self._starts.wait_all()
+        self._server.send({"type": "warmed", "starts": len(self._starts)})
+
+    def _src(self, message: Message) -> None:
+        order = self._configured
+        if order is None or self._overlay is not None:
+            raise BadOrder("src comes once, after configure")
+        overlay = Overlay(self._layout, order.policy.src_roots)
+        overlay.lay(TarStream(self._tar(src_size(message))))
+        self._overlay = overlay
         self._clean(order.uid_base)
         self._starts.wait_first()
-        self._configured = order
         self._server.send({"type": "configured", "starts": len(self._starts)})
 
     def _tar(self, size: int) -> Callable[[], bytes]:

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from harness.orders import Attempt, BadOrder, Configure, Instant, Policy, Product, repo_path
+from harness.orders import Attempt, BadOrder, Configure, Instant, Policy, Product, repo_path, src_size
 from harness.pins import SIZE, PinPage, entropy_key
 
 POLICY = {
@@ -15,7 +15,7 @@ POLICY = {
 }  # fmt: skip
 CONFIGURE = {
     "policy": POLICY, "files": ["tests/sealed/test_a.py"], "starts": [{"hash_seed": 0}, {"hash_seed": 4294967295}],
-    "uid_base": 70000, "uid_count": 4, "src_size": 0,
+    "uid_base": 70000, "uid_count": 4,
 }  # fmt: skip
 ATTEMPT = {
     "attempt": 3, "start": 1, "clock": "2026-09-12T00:00:00Z", "seed": 4294967295, "source_date_epoch": 0,
@@ -43,6 +43,13 @@ def test_times(text, seconds, nanoseconds):
 def test_times_that_are_not_plain(text):
     with pytest.raises(BadOrder):
         Instant.parse(text)
+
+
+@pytest.mark.parametrize("size", [-1, "gone", None, True])
+def test_a_src_without_a_size(size):
+    assert src_size({"size": 0}) == 0
+    with pytest.raises(BadOrder):
+        src_size({"size": size})
 
 
 def test_whole_orders():
@@ -93,7 +100,7 @@ def test_attempts_of_the_wrong_shape(key, value):
     [
         ("policy", "gone"), ("policy", []), ("starts", []), ("starts", [1]), ("starts", [{"hash_seed": -1}]),
         ("files", ["/etc/passwd"]), ("files", ["a/../b"]), ("files", "a"), ("uid_base", 0), ("uid_base", 999),
-        ("uid_count", 0), ("src_size", -1), ("src_size", "gone"), ("seed", -1), ("clock", "today"),
+        ("uid_count", 0), ("seed", -1), ("clock", "today"),
         *(("policy", changed(POLICY, key, value)) for key, value in [
             ("src_roots", ["/src"]), ("src_roots", [".."]), ("src_roots", ["src//"]), ("src_roots", "src"),
             ("pythonpath", ["/usr"]), ("pythonpath", ["src\0"]), ("timezone", None), ("timezone", "a\0b"),

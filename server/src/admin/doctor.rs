@@ -111,6 +111,7 @@ async fn engine_checks(host: Option<String>) -> Vec<Check> {
         host,
         instance: "doctor".to_owned(),
         marks: Arc::new(MarksInMemory::default()),
+        ready_rooms: 0,
     });
     let facts = match sandbox {
         Ok(sandbox) => sandbox.examine().await,

@@ -138,6 +138,7 @@ impl Config {
             Plant::Idle => "idle",
             Plant::Asked => "asked",
         };
+        line("\n[rooms]\nready", self.rooms.ready.to_string());
         line("\n[oracle]\nplant", quoted(plant));
         line(
             "\n[keep]\nuploads",

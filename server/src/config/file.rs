@@ -2,7 +2,8 @@
 
 use super::table::Reader;
 use super::{
-    Calls, Config, Engine, Fetch, Keep, Listen, Mistake, Mistakes, Oracle, Plant, TlsFiles, Uploads,
+    Calls, Config, Engine, Fetch, Keep, Listen, Mistake, Mistakes, Oracle, Plant, ReadyRooms,
+    TlsFiles, Uploads,
 };
 use crate::queue::QueueLimits;
 use crate::repository::Protocol;
@@ -55,6 +56,7 @@ pub fn from_toml(text: &str, folder: &Path) -> Result<Config, Mistakes> {
         &mut mistakes,
     );
     engine(root.table("engine"), &mut config.engine, &mut mistakes);
+    rooms(root.table("rooms"), &mut config.rooms, &mut mistakes);
     oracle(root.table("oracle"), &mut config.oracle, &mut mistakes);
     keep(root.table("keep"), &mut config.keep, &mut mistakes);
     root.finish(&mut mistakes);
@@ -166,6 +168,12 @@ fn fetch(table: Option<&Table>, folder: &Path, fetch: &mut Fetch, into: &mut Vec
 fn engine(table: Option<&Table>, engine: &mut Engine, into: &mut Vec<Mistake>) {
     let mut reader = Reader::new("engine", table);
     engine.host = reader.text("host");
+    reader.finish(into);
+}
+
+fn rooms(table: Option<&Table>, rooms: &mut ReadyRooms, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("rooms", table);
+    reader.count("ready", 0, 64, &mut rooms.ready);
     reader.finish(into);
 }
 

@@ -38,6 +38,8 @@ pub struct Config {
     pub fetch: Fetch,
     /// The engine that runs containers.
     pub engine: Engine,
+    /// Rooms that are ready before anybody asks.
+    pub rooms: ReadyRooms,
     /// How oracles are looked after.
     pub oracle: Oracle,
     /// What stays how long.
@@ -110,6 +112,13 @@ pub struct Engine {
     pub host: Option<String>,
 }
 
+/// Rooms that are ready before anybody asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadyRooms {
+    /// At most so many at a time, over all repositories; 0: every score makes its own.
+    pub ready: usize,
+}
+
 /// Oracles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oracle {
@@ -172,6 +181,7 @@ impl Default for Config {
                 environment: Vec::new(),
             },
             engine: Engine { host: None },
+            rooms: ReadyRooms { ready: 2 },
             oracle: Oracle { plant: Plant::Idle },
             keep: Keep {
                 uploads: Duration::from_secs(14 * 86_400),

@@ -41,6 +41,8 @@ fn what_is_shown_says_the_same() {
         environment = ["SSH_AUTH_SOCK"]
         [engine]
         host = "unix:///run/docker.sock"
+        [rooms]
+        ready = 5
         [oracle]
         plant = "asked"
         [keep]

@@ -104,6 +104,11 @@ impl LaneEvidence {
 }
 
 impl Evidence {
+    /// Whether attempts were made for this score, not only read from the store.
+    pub(super) fn took_a_room(&self) -> bool {
+        self.property.attempts.len() > self.property.stored
+    }
+
     /// As the judge takes it.
     pub(super) fn of<'a>(&'a self, ground: &'a Ground) -> judge::Evidence<'a> {
         judge::Evidence {
@@ -206,6 +211,22 @@ impl Run<'_> {
         Ok(evidence)
     }
 
+    /// What the next score of this base is likely to order: the same with another src, and draws of its own.
+    pub(super) fn likely_next(&self, ground: &Ground) -> Result<RunOrder, Aborted> {
+        let mut order = RunOrder {
+            attempts: self.pinned(),
+            ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
+        };
+        order.free_starts = self.plan.patch().policy().runs.held_out as usize;
+        let more = order.starts.len() + order.free_starts;
+        order.starts.resize(more, 0);
+        let own = order.attempts.iter().cloned();
+        // As many attempts as there can be, so that there are ids for them.
+        let more = own.take(order.free_starts).collect::<Vec<_>>();
+        order.attempts.extend(more);
+        Ok(order)
+    }
+
     /// The N attempts under the policy's pins.
     pub(super) fn pinned(&self) -> Vec<AttemptOrder> {
         let planned = self.plan.attempts().iter();
@@ -238,7 +259,9 @@ impl Run<'_> {
             };
             let held_out = &mut evidence.held_out;
             let stored = &lane.attempts;
+            let fixed = order.starts.len();
             order.sequel = self.sequel(ground, held_out, stored, freshness, &mut order.starts);
+            order.free_starts = order.starts.len() - fixed;
             let ran = self.run(order, Keeping::Told(keep.clone())).await?;
             let (pinned, followed) = ran
                 .facts
@@ -334,6 +357,7 @@ impl Run<'_> {
             own_names: self.own_names(),
             policy: self.plan.patch().policy().clone(),
             starts: self.plan.starts().to_vec(),
+            free_starts: 0,
             attempts: Vec::new(),
             sequel: None,
             digests: Vec::new(),

@@ -107,7 +107,7 @@ impl Run<'_> {
         freshness: Freshness,
         starts: &mut Vec<u32>,
     ) -> Option<Sequel> {
-        let attempts = self.drawn(&runs.missing(freshness), starts);
+        let attempts = self.drawn(&runs.missing(freshness), &runs.head, starts);
         let deserving = self.deserving(ground);
         let stored = stored.to_vec();
         (!attempts.is_empty()).then(|| Sequel {
@@ -175,7 +175,10 @@ impl Run<'_> {
         evidence: &mut Evidence,
     ) -> Result<(), Aborted> {
         let (lane, number, pins) = match ask {
-            AskBase::HeldOut(number) => (Lane::HeldOut, number, self.draw(number)),
+            AskBase::HeldOut(number) => {
+                let pins = self.pins(number, &evidence.held_out.head);
+                (Lane::HeldOut, number, pins)
+            }
             AskBase::Pinned(number) => {
                 let mut pinned = self.plan.attempts().iter();
                 let planned = pinned.find(|planned| planned.index == number);
@@ -212,7 +215,7 @@ impl Run<'_> {
         let mut starts = Vec::new();
         let order = RunOrder {
             lane: Lane::HeldOut,
-            attempts: self.drawn(numbers, &mut starts),
+            attempts: self.drawn(numbers, &evidence.held_out.head, &mut starts),
             starts,
             ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
         };
@@ -291,11 +294,16 @@ impl Run<'_> {
     }
 
     /// One attempt per number, each on a start of its own, which is added to these.
-    pub(super) fn drawn(&self, numbers: &[u32], starts: &mut Vec<u32>) -> Vec<AttemptOrder> {
+    pub(super) fn drawn(
+        &self,
+        numbers: &[u32],
+        seen: &[AttemptFacts],
+        starts: &mut Vec<u32>,
+    ) -> Vec<AttemptOrder> {
         numbers
             .iter()
             .map(|number| {
-                let pins = self.draw(*number);
+                let pins = self.pins(*number, seen);
                 starts.push(pins.hash_seed);
                 let start = u32::try_from(starts.len() - 1).unwrap_or(u32::MAX);
                 let questions = self.questions(Lane::HeldOut, *number);
@@ -304,9 +312,17 @@ impl Run<'_> {
             .collect()
     }
 
-    fn draw(&self, number: u32) -> Pins {
-        let policy = &self.plan.patch().policy().pins;
-        self.rooms.draws.draw(self.overlay.digest(), number, policy)
+    /// The pins of a draw: those that it was made under, where it was. The hash seed of a start that was up before
+    /// anybody asked is not the one that is drawn here.
+    fn pins(&self, number: u32, seen: &[AttemptFacts]) -> Pins {
+        let made = seen.iter().rev().find(|facts| facts.index == number);
+        made.map_or_else(
+            || {
+                let policy = &self.plan.patch().policy().pins;
+                self.rooms.draws.draw(self.overlay.digest(), number, policy)
+            },
+            |facts| facts.pins.clone(),
+        )
     }
 
     fn deserving(&self, ground: &Ground) -> impl Fn(&[AttemptFacts]) -> Deserved + use<> {

@@ -186,6 +186,7 @@ impl Planting {
             own_names: self.order.own_names.clone(),
             policy,
             starts: Vec::new(),
+            free_starts: 0,
             attempts: Vec::new(),
             sequel: None,
             digests: Vec::new(),

@@ -105,7 +105,7 @@ pub async fn replay(
         attempts: run.pinned(),
         ..run.order(&ground.image, &ground.tree, overlay.src_tar())
     };
-    let held_out = run.drawn(&draws, &mut order.starts);
+    let held_out = run.drawn(&draws, &before.head, &mut order.starts);
     order.sequel = (!held_out.is_empty()).then(|| Sequel {
         lane: Lane::HeldOut,
         attempts: held_out,

@@ -35,6 +35,41 @@ pub(crate) struct Stage<'a> {
     pub(crate) uids: &'a UidRange,
     pub(crate) turns: &'a Turns,
     pub(crate) events: &'a mpsc::Sender<RunEvent>,
+    pub(crate) starts: Begun,
+}
+
+/// Whether a room's interpreters were told what they are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// Not yet.
+    No,
+    /// They are up, and wait for a src ([`warm_up`]).
+    Warm,
+}
+
+/// Configure a room that nobody asked for yet, and have all its interpreter starts come up. Nothing of the candidate is
+/// there, so whatever goes wrong is ours.
+pub(crate) async fn warm_up(
+    line: &mut Line,
+    order: &RunOrder,
+    uids: &UidRange,
+) -> Result<(), Stop> {
+    configure(line, order, uids).await?;
+    line.order(&Order::Warm).await?;
+    let limit = line.patience().configure;
+    let message = line.hear(limit, "warming").await?;
+    let Message::Warmed { starts } = message else {
+        return Err(Stop::Ours(unexpected(&message)));
+    };
+    if starts != order.starts.len() {
+        return Err(Wrong(format!("{starts} interpreter starts")).into());
+    }
+    Ok(())
+}
+
+async fn configure(line: &mut Line, order: &RunOrder, uids: &UidRange) -> Result<(), Stop> {
+    let configure = Configure::of(order, uids.base(), uids.count());
+    line.order(&Order::Configure(Box::new(configure))).await
 }
 
 /// Carry out the order over the line.
@@ -119,10 +154,12 @@ impl Talk<'_> {
     /// Configure, send the src, take the digests: before any candidate code runs.
     async fn prepare(&mut self) -> Result<Learned, Stop> {
         let order = self.stage.order;
-        let configure = Configure::of(order, self.stage.uids.base(), self.stage.uids.count());
-        self.line
-            .order(&Order::Configure(Box::new(configure)))
-            .await?;
+        match self.stage.starts {
+            Begun::No => configure(&mut self.line, order, self.stage.uids).await?,
+            Begun::Warm => {}
+        }
+        let size = order.src_tar.len();
+        self.line.order(&Order::Src { size }).await?;
         self.line.tar(order.src_tar.clone()).await?;
         self.line.order(&Order::SrcEnd).await?;
         let limit = self.line.patience().configure;

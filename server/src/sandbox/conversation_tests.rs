@@ -6,7 +6,7 @@
 )]
 
 use super::autopsy::{Autopsy, Death, Life};
-use super::conversation::{Stage, converse};
+use super::conversation::{Begun, Stage, converse};
 use super::frames::{self, Decoder, Frame};
 use super::line::{Line, Patience};
 use super::turns::Turns;
@@ -72,6 +72,7 @@ impl Harness {
         self.say(ready()).await;
         let configure = self.order().await.unwrap();
         self.base = u32::try_from(configure["uid_base"].as_u64().unwrap()).unwrap();
+        assert_eq!(self.order().await.unwrap()["type"], "src");
         assert_eq!(self.order().await.unwrap()["type"], "src-end");
         self.say(json!({ "type": "configured", "starts": 1 })).await;
     }
@@ -179,6 +180,7 @@ fn order(attempts: u32, src: usize) -> RunOrder {
         own_names: Vec::new(),
         policy,
         starts: vec![0],
+        free_starts: 0,
         attempts: (0..attempts)
             .map(|index| AttemptOrder::of(index + 10, 0, pins.clone()))
             .collect(),
@@ -219,6 +221,7 @@ where
             uids: &uids,
             turns: &turns,
             events: &events,
+            starts: Begun::No,
         };
         converse(line, stage, &mut room).await
     };

@@ -232,6 +232,7 @@ pub(crate) fn unreadable(why: &str) -> Stop {
 pub(crate) fn unexpected(message: &Message) -> Aborted {
     let what = match message {
         Message::Ready(_) => "ready",
+        Message::Warmed { .. } => "warmed",
         Message::Configured { .. } => "configured",
         Message::Collected(_) => "collected",
         Message::Case(_) => "case",

@@ -26,6 +26,8 @@ pub(crate) const PROTOCOL: u32 = 1;
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(crate) enum Order<'a> {
     Configure(Box<Configure<'a>>),
+    Warm,
+    Src { size: usize },
     SrcEnd,
     Attempt(Attempt<'a>),
     Digests { files: &'a [RepoPath] },
@@ -43,7 +45,6 @@ pub(crate) struct Configure<'a> {
     starts: Vec<Start>,
     uid_base: u32,
     uid_count: u32,
-    src_size: usize,
     clock: &'a str,
     seed: Seed,
 }
@@ -106,7 +107,6 @@ impl<'a> Configure<'a> {
                 .collect(),
             uid_base,
             uid_count,
-            src_size: order.src_tar.len(),
             clock: &policy.pins.clock,
             seed: policy.pins.seed,
         }
@@ -234,6 +234,7 @@ impl<'a> Attempt<'a> {
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(crate) enum Message {
     Ready(Ready),
+    Warmed { starts: usize },
     Configured { starts: usize },
     Collected(Collected),
     Case(Case),

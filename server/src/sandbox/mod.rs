@@ -189,6 +189,8 @@ pub struct RunOrder {
     pub policy: Policy,
     /// Hash seeds of the interpreter starts.
     pub starts: Vec<u32>,
+    /// How many of them, the last ones, may have any other hash seed: what their attempts really had stands in the facts.
+    pub free_starts: usize,
     /// The attempts, in order.
     pub attempts: Vec<AttemptOrder>,
     /// What may follow them in the same room.
@@ -225,6 +227,22 @@ pub enum Deserved {
 }
 
 impl RunOrder {
+    /// Take over the starts that a room has already: as many or more, the first ones equal.
+    pub(crate) fn on_starts(&mut self, starts: Vec<u32>) {
+        let fixed = self.starts.len().saturating_sub(self.free_starts);
+        let sequel = self
+            .sequel
+            .iter_mut()
+            .flat_map(|sequel| &mut sequel.attempts);
+        for attempt in self.attempts.iter_mut().chain(sequel) {
+            let start = attempt.start as usize;
+            if let (true, Some(&seed)) = (start >= fixed, starts.get(start)) {
+                attempt.pins.hash_seed = seed;
+            }
+        }
+        self.starts = starts;
+    }
+
     /// How many attempts there can be, the sequel's included.
     pub(crate) fn most_attempts(&self) -> usize {
         let sequel = self.sequel.as_ref();
@@ -312,6 +330,12 @@ pub trait Sandbox: Send + Sync {
         events: mpsc::Sender<RunEvent>,
         cancel: CancellationToken,
     ) -> Result<RunFacts, SandboxError>;
+
+    /// Orders like this one are likely to come: have a room ready for them, if that is worth it. Its attempts and its src
+    /// are samples, for their number and size. Returns at once.
+    fn expect(&self, order: RunOrder) {
+        drop(order);
+    }
 
     /// Remove rooms that an earlier process of this server instance left behind, and sealed trees not in `keep`
     /// when `keep` is given.

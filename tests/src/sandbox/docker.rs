@@ -89,6 +89,7 @@ impl Engine {
             host,
             instance: instance.clone(),
             marks: Arc::new(MarksInMemory::default()),
+            ready_rooms: 2,
         })?;
         Ok(Self {
             sandbox,

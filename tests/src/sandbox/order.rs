@@ -98,6 +98,8 @@ pub struct Order {
     pub policy: Policy,
     /// Hash seeds of the starts.
     pub starts: Vec<u32>,
+    /// How many of them, the last ones, may be others.
+    pub free_starts: usize,
     /// The attempts.
     pub attempts: Vec<AttemptOrder>,
     /// Files to take digests of.
@@ -125,6 +127,7 @@ impl Order {
             src: BTreeMap::from([("src/app.py".to_owned(), "ANSWER = 42\n".to_owned())]),
             policy,
             starts: vec![0],
+            free_starts: 0,
             attempts: Vec::new(),
             digests: Vec::new(),
             plant: None,
@@ -217,6 +220,7 @@ impl Order {
             own_names: self.own_names(),
             policy: self.policy.clone(),
             starts: self.starts.clone(),
+            free_starts: self.free_starts,
             attempts: self.attempts.clone(),
             sequel: None,
             digests: self.digests.clone(),

@@ -186,7 +186,9 @@ class Room:
             if message["type"] in kinds:
                 return
 
-    def configure(self, src: bytes | None = None, files: list[str] | None = None, **more: Any) -> dict[str, Any]:
+    def configure(
+        self, src: bytes | None = None, files: list[str] | None = None, warm: bool = False, **more: Any
+    ) -> dict[str, Any]:
         tar = tar_of(self._tree, self.policy["src_roots"]) if src is None else src
         sealed = sorted(str(path.relative_to(self._tree)) for path in self._tree.rglob("test_*.py"))
         files = sealed if files is None else files
@@ -194,9 +196,13 @@ class Room:
             {
                 "type": "configure", "policy": {"shared": files, **self.policy}, "files": files,
                 "starts": [{"hash_seed": 0}, {"hash_seed": 7}], "uid_base": 70_000, "uid_count": 16,
-                "src_size": len(tar), "clock": CLOCK, "seed": SEED, **more,
+                "clock": CLOCK, "seed": SEED, **more,
             }
         )  # fmt: skip
+        if warm:
+            self.send({"type": "warm"})
+            list(self.until("warmed", "trouble"))
+        self.send({"type": "src", "size": len(tar)})
         for at in range(0, len(tar), 500_000):
             self.send_raw(b"T", tar[at : at + 500_000])
         self.send({"type": "src-end"})

@@ -65,7 +65,7 @@ impl Court {
         let instance = data.instance(&*store)?;
         let token = mint(&*store, Role::Agent, None, None)?;
         let repository = Arc::new(data.repository(serve::repository_settings(&data, config))?);
-        let sandbox = serve::sandbox(&data, serve::engine_host(config), &store)?;
+        let sandbox = serve::sandbox(&data, serve::engine_host(config), 0, &store)?;
         let rooms = serve::rooms(&data, config, &store, &repository, &sandbox)?;
         let limits = QueueLimits {
             capacity: cases,

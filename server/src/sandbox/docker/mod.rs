@@ -8,6 +8,7 @@ mod container;
 mod engine;
 mod examine;
 mod names;
+mod pool;
 mod room;
 mod spec;
 mod sweep;
@@ -21,6 +22,7 @@ use super::seals::{PerDigest, SealMarks};
 use super::{RunEvent, RunFacts, RunOrder, Sandbox, SandboxError, SealedTree, Swept, TreeToSeal};
 use engine::Engine;
 use names::{Instance, Ledger};
+use pool::Pool;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +37,8 @@ pub struct DockerOptions {
     pub instance: String,
     /// Which trees are complete.
     pub marks: Arc<dyn SealMarks>,
+    /// How many rooms may wait, ready, for a score to come.
+    pub ready_rooms: usize,
 }
 
 /// Rooms in a Docker Engine.
@@ -50,6 +54,7 @@ struct Inner {
     trees: PerDigest,
     ledger: Ledger,
     owned: Owned,
+    pool: Pool,
 }
 
 impl DockerSandbox {
@@ -67,6 +72,7 @@ impl DockerSandbox {
                 trees: PerDigest::default(),
                 ledger: Ledger::default(),
                 owned: Owned::default(),
+                pool: Pool::of(options.ready_rooms),
             }),
         })
     }
@@ -76,9 +82,16 @@ impl DockerSandbox {
         examine::examine(&self.inner.engine).await
     }
 
+    /// How many rooms are ready.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.inner.pool.ready()
+    }
+
     /// End every room and wait until they are gone. Runs that are going on end with `server-restarted`; new ones are
     /// refused with it.
     pub async fn drain(&self) {
+        self.inner.pool.close(&self.inner);
         self.inner.owned.drain().await;
     }
 }
@@ -113,7 +126,14 @@ impl Sandbox for DockerSandbox {
         Ok(facts)
     }
 
+    fn expect(&self, order: RunOrder) {
+        self.inner.pool.expect(&self.inner, order);
+    }
+
     async fn sweep(&self, keep: Option<&[Digest]>) -> Result<Swept, SandboxError> {
+        if let Some(keep) = keep {
+            self.inner.pool.keep_trees(keep).await;
+        }
         Ok(sweep::sweep(&self.inner, keep).await?)
     }
 }

@@ -1,7 +1,7 @@
 //! One room: a container from create to removal, its line, and what became of its PID 1.
 
-use super::super::autopsy::{Autopsy, Death, Life};
-use super::super::conversation::{self, Stage};
+use super::super::autopsy::{Autopsy, Death, Life, before_any_attempt};
+use super::super::conversation::{self, Begun, Stage};
 use super::super::line::{Chunks, Line, Patience};
 use super::super::uids::UidRange;
 use super::super::{RunEvent, RunFacts, RunOrder};
@@ -9,7 +9,7 @@ use super::Inner;
 use super::container::{self, Container};
 use super::engine::{Connected, Failed, QUICK, SLOW, Shield, call};
 use super::names::{Kind, SCORE};
-use super::spec::RoomSpec;
+use super::spec::{RoomSpec, SrcSpace};
 use super::volume;
 use bollard::Docker;
 use bollard::container::{AttachContainerResults, LogOutput};
@@ -35,37 +35,166 @@ const STOPPED: i64 = 143;
 /// After the line has ended, how long PID 1 may take to be seen dead.
 const DYING: Duration = Duration::from_secs(20);
 
-/// Run the order in a container of its own, which is gone afterwards whatever happens.
+/// A started container, the line to its PID 1, what only the engine knows of it, and the ids of its attempts.
+pub(super) struct Open {
+    container: Container,
+    line: Line,
+    pid1: Pid1,
+    uids: UidRange,
+    src: SrcSpace,
+}
+
+/// Run the order in a container of its own: one that is ready, or a new one. It is gone when this fails; after a run that
+/// went well it goes while the verdict is made, and [`super::DockerSandbox::drain`] waits for that.
 pub(super) async fn run(
     inner: Arc<Inner>,
-    order: RunOrder,
+    mut order: RunOrder,
     events: mpsc::Sender<RunEvent>,
     patience: Patience,
     cancel: CancellationToken,
 ) -> Result<RunFacts, Aborted> {
-    // Taken before the container and given back after it: ranges of live rooms never overlap.
-    let uids = uids_for(&order)?;
-    let engine = inner.engine.get().await?;
-    let (container, attached) = begin(&inner, engine, &order, &cancel).await?;
-    let work = async {
-        let mut pid1 = Pid1::of(&engine.docker, container.name());
-        let chunks = stdout_of(attached.output, container.name().to_owned());
-        let line = Line::open(chunks, Box::new(attached.input), patience, &mut pid1).await?;
+    let (open, starts) = match inner.pool.take(&inner, &order)? {
+        Some(ready) => {
+            order.on_starts(ready.starts);
+            (ready.open, Begun::Warm)
+        }
+        None => {
+            let src = SrcSpace::of(&order.src_tar)?;
+            let uids = uids_for(&order)?;
+            let open = enter(&inner, &order, uids, src, patience, &cancel).await?;
+            (open, Begun::No)
+        }
+    };
+    let Open {
+        container,
+        line,
+        mut pid1,
+        uids,
+        ..
+    } = open;
+    let facts = {
+        let engine = inner.engine.get().await?;
         let stage = Stage {
             order: &order,
             uids: &uids,
             turns: &engine.turns,
             events: &events,
+            starts,
         };
-        conversation::converse(line, stage, &mut pid1).await
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(inner.owned.why_cancelled()),
+            facts = conversation::converse(line, stage, &mut pid1) => facts,
+        }
     };
-    let facts = tokio::select! {
+    match facts {
+        Ok(facts) => {
+            leave(&inner, container, uids);
+            Ok(facts)
+        }
+        Err(aborted) => {
+            container.remove().await;
+            Err(aborted)
+        }
+    }
+}
+
+/// A room that nobody asked for yet, with its interpreters up.
+pub(super) async fn prepare(
+    inner: &Arc<Inner>,
+    order: &RunOrder,
+    src: SrcSpace,
+    cancel: &CancellationToken,
+) -> Result<Open, Aborted> {
+    let mut open = enter(
+        inner,
+        order,
+        uids_for(order)?,
+        src,
+        Patience::default(),
+        cancel,
+    )
+    .await?;
+    let warm = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(inner.owned.why_cancelled()),
-        facts = work => facts,
+        warm = conversation::warm_up(&mut open.line, order, &open.uids) => match warm {
+            Ok(()) => Ok(()),
+            Err(stop) => Err(before_any_attempt(stop, &mut open.pid1).await),
+        },
     };
-    container.remove().await;
-    facts
+    match warm {
+        Ok(()) => Ok(open),
+        Err(aborted) => {
+            open.leave(inner);
+            Err(aborted)
+        }
+    }
+}
+
+impl Open {
+    /// Whether it still stands, and has room for this order.
+    pub(super) fn serves(&self, order: &RunOrder) -> Result<bool, Aborted> {
+        Ok(!self.pid1.exit.is_finished()
+            && self.uids.count() >= uids_wanted(order)
+            && self.src.holds(SrcSpace::of(&order.src_tar)?))
+    }
+
+    /// Its container's name.
+    pub(super) fn name(&self) -> &str {
+        self.container.name()
+    }
+
+    /// End it, and wait until it is gone.
+    pub(super) async fn remove(self) {
+        self.container.remove().await;
+    }
+
+    /// End it while its caller goes on.
+    pub(super) fn leave(self, inner: &Arc<Inner>) {
+        leave(inner, self.container, self.uids);
+    }
+}
+
+/// The container goes while its caller goes on; its ids are free once it is gone.
+fn leave(inner: &Arc<Inner>, container: Container, uids: UidRange) {
+    inner.owned.background(|_| async move {
+        container.remove().await;
+        drop(uids);
+    });
+}
+
+async fn enter(
+    inner: &Arc<Inner>,
+    order: &RunOrder,
+    uids: UidRange,
+    src: SrcSpace,
+    patience: Patience,
+    cancel: &CancellationToken,
+) -> Result<Open, Aborted> {
+    // The ids are taken before the container and given back after it: ranges of live rooms never overlap.
+    let engine = inner.engine.get().await?;
+    let (container, attached) = begin(inner, engine, order, src, cancel).await?;
+    let mut pid1 = Pid1::of(&engine.docker, container.name());
+    let chunks = stdout_of(attached.output, container.name().to_owned());
+    let opened = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(inner.owned.why_cancelled()),
+        opened = Line::open(chunks, Box::new(attached.input), patience, &mut pid1) => opened,
+    };
+    match opened {
+        Ok(line) => Ok(Open {
+            container,
+            line,
+            pid1,
+            uids,
+            src,
+        }),
+        Err(aborted) => {
+            container.remove().await;
+            Err(aborted)
+        }
+    }
 }
 
 /// A container that has been started, and the line to its PID 1.
@@ -73,6 +202,7 @@ async fn begin(
     inner: &Arc<Inner>,
     engine: &Connected,
     order: &RunOrder,
+    src: SrcSpace,
     cancel: &CancellationToken,
 ) -> Result<(Container, AttachContainerResults), Aborted> {
     let mut shield = engine.shield();
@@ -82,7 +212,7 @@ async fn begin(
             return Err(inner.owned.why_cancelled());
         }
         let held = volume::hold(inner, &order.tree).await?;
-        let container = create(inner, engine, order, shield).await?;
+        let container = create(inner, engine, order, src, shield).await?;
         drop(held);
         let started = tokio::select! {
             biased;
@@ -113,12 +243,7 @@ async fn begin(
 }
 
 fn uids_for(order: &RunOrder) -> Result<UidRange, Aborted> {
-    // No uid serves twice.
-    let wanted = u32::try_from(order.most_attempts())
-        .unwrap_or(u32::MAX)
-        .saturating_mul(super::super::parts::UIDS_AN_ATTEMPT)
-        .saturating_add(2);
-    UidRange::take(wanted).ok_or_else(|| {
+    UidRange::take(uids_wanted(order)).ok_or_else(|| {
         Aborted::new(
             AbortedCode::Internal,
             "no range of user ids is free: too many rooms at once",
@@ -126,10 +251,19 @@ fn uids_for(order: &RunOrder) -> Result<UidRange, Aborted> {
     })
 }
 
+/// No uid serves twice.
+fn uids_wanted(order: &RunOrder) -> u32 {
+    u32::try_from(order.most_attempts())
+        .unwrap_or(u32::MAX)
+        .saturating_mul(super::super::parts::UIDS_AN_ATTEMPT)
+        .saturating_add(2)
+}
+
 async fn create(
     inner: &Arc<Inner>,
     engine: &Connected,
     order: &RunOrder,
+    src: SrcSpace,
     shield: Shield,
 ) -> Result<Container, Aborted> {
     let mut labels = inner.instance.labels(Kind::Room);
@@ -137,6 +271,7 @@ async fn create(
     let volume = inner.instance.volume(&order.tree.digest);
     let spec = RoomSpec {
         order,
+        src,
         volume: &volume,
         labels,
         cores: engine.cores,

@@ -45,9 +45,42 @@ const PER_START: u64 = 96 * MIB;
 const HARNESS_PIDS: i64 = 16;
 const PAGE: u64 = 4096;
 
+/// What src takes in a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SrcSpace {
+    /// Its files, on a tmpfs.
+    files: u64,
+    /// The tar they come in.
+    tar: u64,
+}
+
+impl SrcSpace {
+    /// What this tar needs.
+    pub(super) fn of(tar: &Bytes) -> Result<Self, Aborted> {
+        Ok(Self {
+            files: size_on_tmpfs(tar)?,
+            tar: tar.len() as u64,
+        })
+    }
+
+    /// With room to grow: for a src that is not known yet, and like this one.
+    pub(super) fn ample(self) -> Self {
+        Self {
+            files: self.files.saturating_mul(2).saturating_add(4 * MIB),
+            tar: self.tar.saturating_mul(2).saturating_add(4 * MIB),
+        }
+    }
+
+    /// Whether a src that needs this has its place here.
+    pub(super) fn holds(self, need: Self) -> bool {
+        need.files <= self.files && need.tar <= self.tar
+    }
+}
+
 /// What a room's request is made of.
 pub(super) struct RoomSpec<'a> {
     pub(super) order: &'a RunOrder,
+    pub(super) src: SrcSpace,
     /// The volume of the base tree.
     pub(super) volume: &'a str,
     pub(super) labels: HashMap<String, String>,
@@ -61,7 +94,7 @@ impl RoomSpec<'_> {
     pub(super) fn request(&self) -> Result<ContainerCreateBody, Aborted> {
         let order = self.order;
         let limits = &order.policy.limits;
-        let src = size_on_tmpfs(&order.src_tar)?;
+        let src = self.src.files;
         let tmpfs = self.tmpfs(src);
         let memory = limits
             .memory
@@ -69,7 +102,7 @@ impl RoomSpec<'_> {
             .saturating_add(src)
             .saturating_add(SHM + HOME + RUN + HARNESS)
             .saturating_add(PER_START.saturating_mul(order.starts.len() as u64))
-            .saturating_add(order.src_tar.len() as u64);
+            .saturating_add(self.src.tar);
         let memory = i64::try_from(memory).unwrap_or(i64::MAX);
         let starts = i64::try_from(order.starts.len()).unwrap_or(i64::MAX);
         let host = HostConfig {

@@ -32,6 +32,8 @@ pub(super) enum Over {
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Order {
     Configure(Configure),
+    Warm,
+    Src { size: usize },
     SrcEnd,
     Attempt(Attempt),
     Digests {
@@ -53,7 +55,6 @@ pub(super) struct Configure {
     pub(super) starts: Vec<Start>,
     uid_base: u32,
     uid_count: u32,
-    src_size: usize,
 }
 
 #[derive(Deserialize)]
@@ -119,7 +120,9 @@ impl Harness {
         self.say(&ready).await?;
         loop {
             match self.hear().await? {
-                Order::Configure(configure) => self.configure(configure).await?,
+                Order::Configure(configure) => self.configured = Some(configure),
+                Order::Warm => self.starts("warmed").await?,
+                Order::Src { size } => self.lay(size).await?,
                 Order::Attempt(attempt) => self.attempt(&attempt).await?,
                 Order::Digests { files } => self.digests(&files).await?,
                 Order::Plant { of } => self.plan(of).await?,
@@ -130,14 +133,16 @@ impl Harness {
         }
     }
 
-    async fn configure(&mut self, configure: Configure) -> Result<(), Over> {
-        let mut tar = Vec::with_capacity(configure.src_size);
+    async fn lay(&mut self, size: usize) -> Result<(), Over> {
+        let mut tar = Vec::with_capacity(size);
         loop {
             match self.frame().await? {
                 Frame::Tar(piece) => tar.extend_from_slice(&piece),
                 Frame::Json(body) => match order(&body)? {
                     Order::SrcEnd => break,
                     Order::Configure(_)
+                    | Order::Warm
+                    | Order::Src { .. }
                     | Order::Attempt(_)
                     | Order::Digests { .. }
                     | Order::Plant { .. }
@@ -149,14 +154,19 @@ impl Harness {
                 },
             }
         }
-        if tar.len() != configure.src_size {
+        if tar.len() != size {
             return Err(Over::Trouble("the src tar is not as announced".to_owned()));
         }
         self.src = files_of(tar.as_slice()).map_err(|error| Over::Trouble(error.to_string()))?;
-        let starts = configure.starts.len();
-        self.configured = Some(configure);
-        self.say(&json!({ "type": "configured", "starts": starts }))
-            .await
+        self.starts("configured").await
+    }
+
+    async fn starts(&mut self, said: &str) -> Result<(), Over> {
+        let Some(configured) = &self.configured else {
+            return Err(Over::Trouble(format!("{said} before configure")));
+        };
+        let starts = configured.starts.len();
+        self.say(&json!({ "type": said, "starts": starts })).await
     }
 
     async fn digests(&mut self, files: &[String]) -> Result<(), Over> {

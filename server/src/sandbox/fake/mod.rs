@@ -8,7 +8,7 @@ mod harness;
 mod played;
 
 use super::autopsy::{Autopsy, Death, Life};
-use super::conversation::{self, Stage};
+use super::conversation::{self, Begun, Stage};
 use super::line::{Line, Patience};
 use super::owned::Owned;
 use super::parts;
@@ -181,6 +181,7 @@ async fn run(
             uids: &uids,
             turns: &inner.turns,
             events: &events,
+            starts: Begun::No,
         };
         conversation::converse(line, stage, &mut room).await
     };
