@@ -140,6 +140,8 @@ impl Engine {
     ///
     /// When the engine does not answer.
     pub async fn clean(&self) -> anyhow::Result<()> {
+        // What goes in the background is awaited, not raced with.
+        self.sandbox.drain().await;
         for name in self.containers().await? {
             let options = RemoveContainerOptionsBuilder::new().force(true).build();
             self.docker.remove_container(&name, Some(options)).await?;

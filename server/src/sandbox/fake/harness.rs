@@ -33,7 +33,9 @@ pub(super) enum Over {
 enum Order {
     Configure(Configure),
     Warm,
-    Src { size: usize },
+    Src {
+        size: usize,
+    },
     SrcEnd,
     Attempt(Attempt),
     Digests {
