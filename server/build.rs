@@ -1,6 +1,7 @@
 //! Makes what the server carries inside itself for the runner image: the pin library and the witness,
-//! compiled by rustc alone (they have no dependencies, and a cargo inside cargo would wait for itself),
-//! and a clean copy of the harness, without caches and tests.
+//! compiled by rustc alone (they have no dependencies); the transport, a static program, compiled by a
+//! cargo of its own in a target folder of its own (in this one it would wait for itself); and a clean copy
+//! of the harness, without caches and tests.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ fn main() -> Outcome {
     );
     library(&images, "pins", &out.join("libtribunal_pins.so"))?;
     library(&images, "witness", &out.join("tribunal_witness.so"))?;
+    transport(&here, &images, &out)?;
     harness(&images.join("python/harness"), &out.join("harness"))?;
     // The cases of `selftest`: a new one is in with the next build.
     println!(
@@ -73,6 +75,68 @@ fn library(images: &Path, name: &str, library: &Path) -> Outcome {
     if !status.success() {
         return Err(format!("the library {name} did not compile ({status}): {command:?}").into());
     }
+    Ok(())
+}
+
+/// Small, and static: it runs in an image with another C library than this machine's, and the pin library that is loaded
+/// into every other process there cannot be loaded into it.
+fn transport(here: &Path, images: &Path, out: &Path) -> Outcome {
+    let root = here.parent().ok_or("the server's folder has no parent")?;
+    for path in ["transport/src", "transport/Cargo.toml", "../Cargo.lock"] {
+        println!("cargo::rerun-if-changed={}", images.join(path).display());
+    }
+    let target = std::env::var("TARGET")?;
+    let build = out
+        .ancestors()
+        .nth(3)
+        .ok_or("no target folder")?
+        .join("transport");
+    let cargo_home = std::env::var_os("CARGO_HOME").map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cargo"),
+        PathBuf::from,
+    );
+    let flags = [
+        "-Ctarget-feature=+crt-static".to_owned(),
+        format!("--remap-path-prefix={}=root", root.display()),
+        format!("--remap-path-prefix={}=cargo", cargo_home.display()),
+    ];
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(cargo);
+    // What this cargo tells its build scripts is not meant for another one.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let kept = ["CARGO_HOME", "CARGO_MAKEFLAGS"].contains(&&*text)
+            || text.starts_with("CARGO_NET_")
+            || text.starts_with("CARGO_HTTP_");
+        let told = text.starts_with("CARGO") || text.starts_with("RUSTC_");
+        if (told && !kept) || text == "RUSTFLAGS" {
+            command.env_remove(&name);
+        }
+    }
+    command
+        .current_dir(root)
+        .args(["build", "--quiet", "--locked", "--release"])
+        .args([
+            "--package",
+            "tribunal-transport",
+            "--bin",
+            "tribunal-transport",
+        ])
+        .args(["--target", &target, "--target-dir"])
+        .arg(&build)
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "s")
+        .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
+        .env("CARGO_PROFILE_RELEASE_LTO", "fat")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
+        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    let status = command.status()?;
+    if !status.success() {
+        return Err(format!("the transport did not compile ({status}): {command:?}").into());
+    }
+    let program = build.join(target).join("release/tribunal-transport");
+    fs::copy(&program, out.join("transport"))
+        .map_err(|error| format!("cannot take {}: {error}", program.display()))?;
     Ok(())
 }
 

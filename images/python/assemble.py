@@ -22,6 +22,11 @@ from py_compile import PycInvalidationMode
 TRIBUNAL = Path("/opt/tribunal")
 WHEELS = Path("/tmp/assemble")  # noqa: S108  (a container of our own, used once)
 ROOMS = ("runner", "deps")
+# Bundles of certificate authorities: to what packages brought, PID 1 can add the room's own.
+TRUST = {
+    "etc/ssl/certs/ca-certificates.crt": "ca-certificates.crt",
+    "opt/tribunal/deps/certifi/cacert.pem": "certifi.pem",
+}
 # Mount points and links that the sandbox expects (PROTOCOL.md, "Layout in the container").
 FOLDERS = ("tree", "srcfiles", "home/attempt", "run/tribunal")
 SITE = f"usr/local/lib/python{sys.version_info.major}.{sys.version_info.minor}/dist-packages"
@@ -29,6 +34,8 @@ LINKS = {
     "etc/passwd": "/run/tribunal/etc/passwd",
     "etc/group": "/run/tribunal/etc/group",
     f"{SITE}/project.pth": "/run/tribunal/etc/project.pth",
+    # OpenSSL looks an authority up by a hash of its subject, which is the same in every room.
+    "etc/ssl/certs/2ab45a33.0": "/run/tribunal/etc/authority.crt",
 }
 PRELOAD = "etc/ld.so.preload"
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
@@ -64,10 +71,22 @@ def install() -> int:
     if problems:
         print(json.dumps({"problems": problems}))
         return 1
+    keep_trust()
     compile_all()
     packages = {room: [list(package) for package in distributions(TRIBUNAL / room)] for room in ROOMS}
     print(json.dumps({"packages": packages, "python": platform.python_version()}))
     return 0
+
+
+def keep_trust() -> None:
+    """The bundles go where PID 1 finds them; what stays in their places is a link."""
+    (TRIBUNAL / "trust").mkdir(exist_ok=True)
+    for name, kept in TRUST.items():
+        place = Path("/", name)
+        if place.is_file() and not place.is_symlink():
+            shutil.copyfile(place, TRIBUNAL / "trust" / kept)
+            place.unlink()
+            place.symlink_to(f"/run/tribunal/etc/{kept}")
 
 
 def unpack(wheel: Path, target: Path) -> None:
@@ -159,17 +178,18 @@ def pack(target: Path) -> None:
         str(folder): entry(str(folder), tarfile.DIRTYPE, 0o755) for folder in folders
     }
     sources: dict[str, Path] = {}
+    links = LINKS | {name: os.readlink(f"/{name}") for name in TRUST if os.path.islink(f"/{name}")}
     for path in TRIBUNAL.rglob("*"):
         name = str(path.relative_to("/"))
+        if name in links:
+            continue
         if path.is_dir():
             entries[name] = entry(name, tarfile.DIRTYPE, 0o755)
         else:
-            entries[name] = entry(
-                name, tarfile.REGTYPE, 0o755 if path.suffix == ".so" or ".so." in path.name else 0o644
-            )
+            entries[name] = entry(name, tarfile.REGTYPE, 0o755 if executable(path) else 0o644)
             entries[name].size = path.stat().st_size
             sources[name] = path
-    for name, to in LINKS.items():
+    for name, to in links.items():
         entries[name] = entry(name, tarfile.SYMTYPE, 0o777)
         entries[name].linkname = to
     preload = WHEELS / "ld.so.preload"
@@ -183,6 +203,10 @@ def pack(target: Path) -> None:
                     layer.addfile(entries[name], content)
             else:
                 layer.addfile(entries[name])
+
+
+def executable(path: Path) -> bool:
+    return path.suffix == ".so" or ".so." in path.name or path.parent == TRIBUNAL / "bin"
 
 
 def entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:

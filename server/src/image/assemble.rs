@@ -195,6 +195,7 @@ fn inputs(to: &mut dyn Write, runner: &[Wheel], deps: &[Wheel]) -> io::Result<()
         "opt/tribunal/lib/tribunal_witness.so".to_owned(),
         embedded::WITNESS,
     )?;
+    bytes("opt/tribunal/bin/transport".to_owned(), embedded::TRANSPORT)?;
     for (name, content) in embedded::harness() {
         bytes(format!("opt/tribunal/harness/{name}"), content)?;
     }

@@ -17,8 +17,9 @@ use std::process::{Command, Stdio};
 use tribunal_core::id::Digest;
 
 const SUITE: &str = "trixie";
-/// Legacy zone names are apart since Debian 13; tests still use them.
-const PACKAGES: &str = "python3,tzdata,tzdata-legacy,ca-certificates";
+/// Legacy zone names are apart since Debian 13; tests still use them. Nothing but loopback is there for curl to reach:
+/// it is for cases whose cassette answers a script's request.
+const PACKAGES: &str = "python3,tzdata,tzdata-legacy,ca-certificates,curl";
 /// Not unpacked at all: nothing in a sealed room reads them. Licences stay.
 const DPKG: [&str; 6] = [
     "path-exclude=/usr/share/man/*",

@@ -7,6 +7,7 @@ use tribunal_core::id::Digest;
 pub(super) static HARNESS: Dir<'static> = include_dir!("$OUT_DIR/harness");
 pub(super) static PINS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libtribunal_pins.so"));
 pub(super) static WITNESS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tribunal_witness.so"));
+pub(super) static TRANSPORT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/transport"));
 pub(super) static ASSEMBLE: &str = include_str!("../../../images/python/assemble.py");
 pub(super) static REQUIREMENTS: &str = include_str!("../../../images/python/requirements.txt");
 /// Preloaded into every process of the image.
@@ -28,7 +29,7 @@ pub(super) fn harness() -> Vec<(String, &'static [u8])> {
     files
 }
 
-/// One digest over harness, pins, witness, assembly and the runner's requirements: two images with the same one
+/// One digest over harness, pins, witness, transport, assembly and the runner's requirements: two images with the same one
 /// judge alike, and an image with another one is not this server's.
 #[must_use]
 pub fn runner_digest() -> Digest {
@@ -37,6 +38,7 @@ pub fn runner_digest() -> Digest {
     let ours = [
         ("pins", PINS),
         ("witness", WITNESS),
+        ("transport", TRANSPORT),
         ("assemble", ASSEMBLE.as_bytes()),
         ("requirements", REQUIREMENTS.as_bytes()),
     ];
