@@ -70,6 +70,20 @@ def confine(uid: int, groups: Sequence[int] = (), files_as: int | None = None) -
     os.umask(0o022)
 
 
+def serve_as(user: int) -> None:
+    """For a program of our own that is about to be executed: nobody's, but no victim when memory is short."""
+    os.setsid()
+    _empty_bounding_set()
+    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    _capabilities(0)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _check(user, user, ())
+    os.umask(0o077)
+
+
 def _empty_bounding_set() -> None:
     capability = 0
     while _libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) >= 0:

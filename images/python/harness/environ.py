@@ -1,5 +1,7 @@
 """The environment of an attempt, built from nothing: the same for every machine and for both of its processes."""
 
+import os
+
 from .layout import Layout
 from .orders import Attempt, Policy
 from .task import ProductTask
@@ -20,8 +22,16 @@ def of_product(layout: Layout, policy: Policy, told: ProductTask) -> dict[str, s
     return _pinned(layout, policy, told.seed, told.source_date_epoch, told.hash_seed)
 
 
+def _trust(layout: Layout) -> dict[str, str]:
+    """Where cassettes are replayed: for clients that bring authorities of their own."""
+    if not os.path.exists(f"{layout.etc}/authority.crt"):
+        return {}
+    bundle = f"{layout.etc}/ca-certificates.crt"
+    return {"SSL_CERT_FILE": bundle, "REQUESTS_CA_BUNDLE": bundle, "CURL_CA_BUNDLE": bundle}
+
+
 def _pinned(layout: Layout, policy: Policy, seed: int, epoch: int, hash_seed: int) -> dict[str, str]:
-    named = {name: str(seed) for name in policy.seed_env if name and "=" not in name}
+    named = {name: str(seed) for name in policy.seed_env if name and "=" not in name} | _trust(layout)
     return named | {
         **of_start(hash_seed),
         "HOME": layout.home,

@@ -7,6 +7,7 @@ same import path as the attempt: standard library, the policy's roots, the proje
 import os
 from pathlib import Path
 
+from . import trust
 from .layout import Layout
 
 
@@ -27,3 +28,4 @@ def write(layout: Layout, uid_base: int, uid_count: int, pythonpath: tuple[str, 
         path = Path(layout.etc, name)
         path.write_text("".join(f"{line}\n" for line in lines))
         path.chmod(0o644)
+    trust.write(layout, None)

@@ -19,8 +19,11 @@ class Layout:
     runner: str = "/opt/tribunal/runner"
     deps: str = "/opt/tribunal/deps"
     lib: str = "/opt/tribunal/lib"
+    bin: str = "/opt/tribunal/bin"
+    trust: str = "/opt/tribunal/trust"  # the authorities' bundles as packages brought them
     scratch: tuple[str, ...] = ("/tmp", "/dev/shm", "/dev/mqueue")  # noqa: S108
     oracle_group: int = 990  # who may read the sealed tests; the server gives their directories to it
+    transport_user: int = 989  # below any attempt's
 
     @property
     def pins(self) -> str:

@@ -75,6 +75,21 @@ class Policy:
 
 
 @dataclass(frozen=True)
+class Network:
+    """What a room with cassettes has instead of a network."""
+
+    ports: tuple[int, ...]  # beside those of HTTP
+    relay: bool  # requests go out to the server, to be recorded
+
+    @classmethod
+    def parse(cls, data: object) -> "Network":
+        ports = data.get("ports") if isinstance(data, dict) else None
+        if not isinstance(data, dict) or not isinstance(ports, list) or len(ports) > 100:
+            raise BadOrder("transport is not an object with ports")
+        return cls(tuple(_whole({"port": port}, "port", 1, 65_535) for port in ports), _truth(data, "relay"))
+
+
+@dataclass(frozen=True)
 class Configure:
     """What holds for every attempt of one container."""
 
@@ -85,6 +100,7 @@ class Configure:
     uid_count: int
     clock: Instant | None
     seed: int | None
+    network: Network | None
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "Configure":
@@ -107,6 +123,7 @@ class Configure:
             uid_count=_whole(data, "uid_count", 2, 65_536),
             clock=Instant.parse(_text(data, "clock")) if data.get("clock") is not None else None,
             seed=_whole(data, "seed", 0, SEED_MAX) if data.get("seed") is not None else None,
+            network=Network.parse(data["transport"]) if data.get("transport") is not None else None,
         )
 
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from . import canary, counts, digesting, etc, placement, planting, sweep
-from .cassettes import Deck, NoReplay, Replay, Shelf
+from .cassettes import Deck, NoReplay, Shelf
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
 from .layout import CASE_OUTPUT_FACTOR, LINKS, Layout, package_version
 from .listings import Listings
@@ -29,6 +29,7 @@ from .reaper import Reaper, Unkillable
 from .record import Ledger
 from .starts import FORK_SECONDS, Start, StartFailed, Starts
 from .task import Task
+from .transport import Transport, TransportFailed
 from .watch import AttemptFailed, Limits, Pipes, ServerGone, Watch
 
 PROTOCOL = 1
@@ -75,7 +76,7 @@ class Supervisor:
         self._starts = Starts([])
         self._pins: PinPage | None = None
         self._shelf, self._listings = Shelf(), Listings(layout.listings)
-        self._replay: Replay = NoReplay()
+        self._transport: Transport | None = None
         self._attempted = False
         self._wake = _wake_on_child()
 
@@ -106,6 +107,8 @@ class Supervisor:
     def close(self) -> None:
         for start in self._starts:
             start.end()
+        if self._transport is not None:
+            self._transport.end()
 
     def _configure(self, message: Message) -> None:
         if self._configured is not None:
@@ -115,6 +118,9 @@ class Supervisor:
         self._pins = PinPage(self._layout.pins)
         if order.clock is not None:
             self._pins.write(order.clock, order.seed or 0, order.policy.cpus)
+        if order.network is not None:  # before any interpreter, some of which load authorities while they warm up
+            self._transport = Transport(self._layout, order.network.ports, order.network.relay)
+            self._transport.start()
         self._starts = Starts([Start(seed, self._layout, order.policy, order.files) for seed in order.hash_seeds])
         self._starts.open()
         self._configured = order
@@ -184,7 +190,7 @@ class Supervisor:
         with contextlib.suppress(OSError):  # an earlier attempt filled the place up: then nothing is counted
             counts.make(self._layout.counts, uids)
         deck = Deck(
-            self._shelf, pins, self._replay, order.clock, order.seed,
+            self._shelf, pins, self._transport or NoReplay(), order.clock, order.seed,
             lambda number: counts.listed(self._layout.counts, uids, number),
         )  # fmt: skip
         whole = not order.collect_only and order.only is None and not order.unsilenced
@@ -264,7 +270,11 @@ class Supervisor:
             self._reaper.end_users(uids)
         except Unkillable:
             # The last resort: everything but PID 1 goes, and fresh interpreters come.
+            if self._transport is not None:
+                self._transport.end()
             self._reaper.end_everything(uids)
+            if self._transport is not None:
+                self._transport.start()
             for start in self._starts:
                 start.renew()
         for pid in forks:
@@ -342,7 +352,7 @@ def supervise() -> int:
         return 0
     except (BadOrder, FrameError, OverlayError) as error:
         trouble = ("bad-order", error)
-    except StartFailed as error:
+    except (StartFailed, TransportFailed) as error:
         trouble = ("zygote-failed", error)
     except Exception as error:  # noqa: BLE001  whatever it is, the server must learn that no verdict comes from it
         trouble = ("internal", error)

@@ -6,7 +6,7 @@
 use super::{AfterFailure, AttemptMode, AttemptOrder, Extent, Product, RunOrder};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tribunal_core::cassette::{Exchange, InEffect};
 use tribunal_core::id::{NodeId, RepoPath, Seed};
 use tribunal_core::judge::PlantedChange;
@@ -17,6 +17,9 @@ use tribunal_core::statement::Isolation;
 
 /// Bytes of a body in one frame, before they are base64.
 const BODY_PIECE: usize = 512 << 10;
+
+/// Ports that a room's cassettes may name beside those of HTTP.
+const MOST_PORTS: usize = 100;
 
 /// The version of the conversation that this server speaks.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -47,6 +50,30 @@ pub(crate) struct Configure<'a> {
     uid_count: u32,
     clock: &'a str,
     seed: Seed,
+    /// The network that cassettes answer for, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<Transport>,
+}
+
+/// What a room with cassettes has instead of a network.
+#[derive(Debug, Serialize)]
+struct Transport {
+    /// Beside those of HTTP.
+    ports: BTreeSet<u16>,
+}
+
+impl Transport {
+    fn of(order: &RunOrder) -> Option<Self> {
+        let exchanges = order.cassettes.iter().flat_map(|each| &each.cassette.http);
+        let port = |exchange: &Exchange| exchange.host.as_ref()?.rsplit_once(':')?.1.parse().ok();
+        (!order.cassettes.is_empty()).then(|| Self {
+            ports: exchanges
+                .filter_map(port)
+                .filter(|port| !matches!(port, 0 | 80 | 443))
+                .take(MOST_PORTS)
+                .collect(),
+        })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -109,6 +136,7 @@ impl<'a> Configure<'a> {
             uid_count,
             clock: &policy.pins.clock,
             seed: policy.pins.seed,
+            transport: Transport::of(order),
         }
     }
 }

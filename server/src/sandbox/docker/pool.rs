@@ -26,8 +26,8 @@ struct Purpose {
     policy: Digest,
     files: Vec<RepoPath>,
     fixed_starts: Vec<u32>,
-    /// A room for records of the outside may be made in another way.
-    cassettes: bool,
+    /// Ports and memory are those that the records need.
+    cassettes: Vec<Digest>,
 }
 
 impl Purpose {
@@ -39,7 +39,11 @@ impl Purpose {
             policy: order.policy.digest(),
             files: order.files.clone(),
             fixed_starts: order.starts.iter().take(fixed).copied().collect(),
-            cassettes: !order.cassettes.is_empty(),
+            cassettes: order
+                .cassettes
+                .iter()
+                .map(|each| each.sha256.clone())
+                .collect(),
         }
     }
 }

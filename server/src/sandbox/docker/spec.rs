@@ -44,6 +44,11 @@ const PER_START: u64 = 96 * MIB;
 /// Processes and threads of the harness, beside two per interpreter start.
 const HARNESS_PIDS: i64 = 16;
 const PAGE: u64 = 4096;
+/// What the transport needs beside the bodies of its cassettes, which PID 1 holds too; and its threads.
+const TRANSPORT: u64 = 64 * MIB;
+const TRANSPORT_PIDS: i64 = 2;
+/// The room's only name server is the transport.
+const NAME_SERVER: &str = "127.0.0.1";
 
 /// What src takes in a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,13 +101,15 @@ impl RoomSpec<'_> {
         let limits = &order.policy.limits;
         let src = self.src.files;
         let tmpfs = self.tmpfs(src);
+        let network = Network::of(order);
         let memory = limits
             .memory
             .saturating_add(limits.tmp)
             .saturating_add(src)
             .saturating_add(SHM + HOME + RUN + HARNESS)
             .saturating_add(PER_START.saturating_mul(order.starts.len() as u64))
-            .saturating_add(self.src.tar);
+            .saturating_add(self.src.tar)
+            .saturating_add(network.memory);
         let memory = i64::try_from(memory).unwrap_or(i64::MAX);
         let starts = i64::try_from(order.starts.len()).unwrap_or(i64::MAX);
         let host = HostConfig {
@@ -126,7 +133,10 @@ impl RoomSpec<'_> {
             memory: Some(memory),
             // Equal: no swap.
             memory_swap: Some(memory),
-            pids_limit: Some(i64::from(limits.pids) + HARNESS_PIDS + 2 * starts),
+            pids_limit: Some(i64::from(limits.pids) + HARNESS_PIDS + 2 * starts + network.pids),
+            dns: network.dns,
+            dns_search: network.dns_search,
+            sysctls: network.sysctls,
             nano_cpus: Some(i64::from(limits.cpus.clamp(1, self.cores)) * 1_000_000_000),
             oom_score_adj: Some(match self.shield {
                 Shield::Lowered => -500,
@@ -206,6 +216,38 @@ impl RoomSpec<'_> {
             );
         }
         mounts
+    }
+}
+
+/// What a room with cassettes has besides: the transport's share of memory and processes, itself as the only name server,
+/// and low ports for a user that has no capability. Any other room has none of it.
+#[derive(Default)]
+struct Network {
+    memory: u64,
+    pids: i64,
+    dns: Option<Vec<String>>,
+    dns_search: Option<Vec<String>>,
+    sysctls: Option<HashMap<String, String>>,
+}
+
+impl Network {
+    fn of(order: &RunOrder) -> Self {
+        if order.cassettes.is_empty() {
+            return Self::default();
+        }
+        let bodies = order.cassettes.iter().flat_map(|each| each.bodies.values());
+        let bodies: usize = bodies.map(Vec::len).sum();
+        Self {
+            memory: TRANSPORT.saturating_add(4 * bodies as u64),
+            pids: TRANSPORT_PIDS,
+            dns: Some(vec![NAME_SERVER.to_owned()]),
+            // None: a name is looked up as it is written.
+            dns_search: Some(vec![".".to_owned()]),
+            sysctls: Some(HashMap::from([(
+                "net.ipv4.ip_unprivileged_port_start".to_owned(),
+                "0".to_owned(),
+            )])),
+        }
     }
 }
 
