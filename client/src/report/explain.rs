@@ -3,7 +3,7 @@
 
 use super::case_of;
 use super::fixes::{about, warnings};
-use tribunal_core::judge::{OnBase, Owed};
+use tribunal_core::judge::OnBase;
 use tribunal_core::report::{CasePart, ChangeKind, FailurePart, ReasonPart, Report};
 use tribunal_core::text::{shown, shown_block};
 
@@ -85,13 +85,12 @@ fn case_lines(case: &CasePart) -> Vec<String> {
         let draw = format!("held-out draw {}", failure.attempt);
         lines.extend(failure_lines(failure, &draw));
     }
-    if let Some(owed) = case.owed {
-        let artifact = match owed {
-            Owed::CassettePinOrProperty => {
-                "a cassette pin if it reads a clock, random numbers, files or HTTP; a human-owned property with the fixed seed if not"
-            }
-        };
-        lines.push(format!("    owed: {artifact}"));
+    if let Some(diagnosis) = &case.diagnosis {
+        lines.push(format!("    reads: {}", diagnosis.told_reads()));
+        if let Some(moved) = diagnosis.moved {
+            lines.push(format!("    settled by: another {}", moved.words()));
+        }
+        lines.push(format!("    owed: {}", diagnosis.told_owed()));
     }
     lines
 }

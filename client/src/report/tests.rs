@@ -45,7 +45,7 @@ fn report(reasons: Vec<Value>, cases: Vec<Value>) -> Report {
 fn red(node: &str, message: &str) -> Value {
     json!({
         "node": node, "file": "tests/sealed/test_money.py", "class": "stable red", "code": "case-failed", "origin": "base",
-        "outcomes": ["failed", "failed", "passed"], "on_base": "red", "owed": "cassette-pin-or-property",
+        "outcomes": ["failed", "failed", "passed"], "on_base": "red", "diagnosis": {"reads": [{"source": "wall-clock", "oracle": 0, "product": 2, "standing": "policy"}], "owed": "cassette-pin", "source": "wall-clock", "moved": "clock"},
         "failure": {"attempt": 1, "when": "call", "type": "ValueError", "message": message, "traceback": TRACEBACK, "output": "noise\u{7}"},
         "duration_ms": 1.0,
     })
@@ -187,7 +187,9 @@ fn explain_tells_attempts_base_text_and_what_is_owed() {
         "on base it fails too",
         "attempt 1, call:",
         "    raise ValueError(n)",
-        "owed: a cassette pin",
+        "reads: the wall clock (2 times in the product; pinned by the policy)",
+        "settled by: another clock",
+        "owed: an accepted cassette with the pin `clock`",
         "35.0 %",
         "src modified src/money.py",
     ] {

@@ -1,5 +1,6 @@
 //! Facts to verdicts: a total function over plan, attempts and the gate's time. No I/O, no clock, no wildcard arm.
 
+use crate::cassette::InEffect;
 use crate::id::{NodeId, RepoPath, UnixTime};
 use crate::lease::{Functions, LeaseFile, ShortDigest};
 use crate::outcome::AttemptFacts;
@@ -10,23 +11,29 @@ use std::fmt;
 
 mod alive;
 mod bench;
+pub mod diagnosis;
 mod docket;
 mod expected;
 mod held_out;
 mod judged;
 mod modes;
 mod observed;
+mod over_pinned;
+mod perturbed;
 mod prose;
 mod records;
 mod silences;
 mod src_score;
 mod tampers;
 
+pub use diagnosis::{Diagnosis, Owed, Source, SourceRead, Standing, diagnose};
+pub use perturbed::Moved;
+
 pub use alive::{Heed, Liveness, Mutants, NullProduct, PlantedChange, green, heed};
 pub use held_out::{HeldOutEvidence, HeldOutWants};
 pub use judged::{
     About, CaseSummary, Confidence, FailureText, Ground, Judged, LeaseSummary, OnBase, Origin,
-    Owed, Verdict,
+    Verdict,
 };
 pub use modes::{NeedShared, need_shared, red, troubled};
 pub use silences::SideRun;
@@ -280,6 +287,7 @@ pub fn judge(
         evidence.base,
     ));
     let terms = Terms {
+        cassettes: plan.cassettes(),
         files: plan.files(),
         leases: plan.leases(),
         lease_path: policy.paths.leases.as_str(),
@@ -303,6 +311,7 @@ pub fn judge_decided(decided: &Decided, gate: UnixTime) -> Judged {
 
 /// What the judge needs of a plan.
 struct Terms<'a> {
+    cassettes: &'a [InEffect],
     files: &'a [RepoPath],
     leases: Option<&'a [u8]>,
     lease_path: &'a str,

@@ -136,10 +136,14 @@ fn element(case: &CaseSummary, audience: Audience) -> (Kind, String) {
         (Class::StablePass, None) => (Kind::Pass, "", String::new()),
         (Class::Mixed, _) => {
             let words: Vec<&str> = case.outcomes.iter().map(Outcome::word).collect();
+            let owed = case
+                .diagnosis
+                .as_ref()
+                .map_or(String::new(), |diagnosis| format!("; {}", diagnosis.told()));
             (
                 Kind::Failure,
                 "failure",
-                format!("mixed: {}{}", words.join(", "), with(&said.line)),
+                format!("mixed: {}{}{owed}", words.join(", "), with(&said.line)),
             )
         }
         (Class::StableRed, Some(Reason::CaseError)) => (Kind::Error, "error", red(case, &said)),

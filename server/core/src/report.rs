@@ -6,7 +6,7 @@
 use crate::git::Commit;
 use crate::held_out::Failures;
 use crate::id::{CommitId, NodeId, RepoName, RepoPath};
-use crate::judge::{NullProduct, OnBase, Origin, Owed, PlantedChange, VerdictKind, Word};
+use crate::judge::{Diagnosis, NullProduct, OnBase, Origin, PlantedChange, VerdictKind, Word};
 use crate::outcome::{Class, End, Lane, Pins, When};
 use crate::plan::ChangeSet;
 use crate::policy::FeedbackLevel;
@@ -188,9 +188,9 @@ pub struct CasePart {
     /// What it does on base, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_base: Option<OnBase>,
-    /// The artifact a mixed case owes.
+    /// What a mixed case read, what of that is pinned, and what it owes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owed: Option<Owed>,
+    pub diagnosis: Option<Diagnosis>,
     /// What it said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailurePart>,

@@ -5,8 +5,8 @@ use super::judged::{About, Confidence, Ground, Judged, Origin, Verdict};
 use super::observed::Observed;
 use super::silences::{Heard, Hearing};
 use super::{
-    Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, alive, held_out, prose, src_score,
-    tampers,
+    Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, alive, held_out, over_pinned, prose,
+    src_score, tampers,
 };
 use crate::id::{RepoPath, UnixTime};
 use crate::lease::{LeaseFile, LeaseFileError};
@@ -87,6 +87,10 @@ pub(super) fn judge(
     warnings.append(&mut heard.warnings);
     warnings.extend(alive::weak(evidence.liveness.mutants));
     warnings.append(&mut held_out.warnings);
+    warnings.extend(over_pinned::unused(
+        terms.cassettes,
+        evidence.property.iter(),
+    ));
     let seen = confidence(property.len());
     warnings.extend(thin(seen, &entries));
     let cases = entries

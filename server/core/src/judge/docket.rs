@@ -1,9 +1,10 @@
 //! Every case with its outcomes, its class and its lease: what both verdicts on cases are made from.
 
 use super::Evidence;
+use super::diagnosis::{Diagnosis, diagnose};
 use super::expected::{self, Case, Kind};
 use super::held_out::HeldOutCase;
-use super::judged::{CaseSummary, FailureText, OnBase, Origin, Owed};
+use super::judged::{CaseSummary, FailureText, OnBase, Origin};
 use super::observed::Observed;
 use crate::id::RepoPath;
 use crate::lease::{Candidate, Lease, LeaseFile, Match, Names};
@@ -47,7 +48,15 @@ impl Entry<'_> {
                 let code = self.outcomes.first().and_then(Outcome::red);
                 code.map(|code| self.because(code))
             }
-            Class::Mixed => Some(Reason::CassetteGap),
+            Class::Mixed => {
+                let mut codes = self.outcomes.iter().filter_map(Outcome::red);
+                let missed = codes.any(|code| code == Reason::CassetteMiss);
+                Some(if missed {
+                    Reason::CassetteMiss
+                } else {
+                    Reason::CassetteGap
+                })
+            }
         }
     }
 
@@ -166,10 +175,7 @@ pub(super) fn summary(
                 .map(|phase| phase.duration_ms)
                 .sum()
         });
-    let owed = match entry.class {
-        Class::Mixed => Some(Owed::CassettePinOrProperty),
-        Class::StablePass | Class::Silenced | Class::StableRed => None,
-    };
+    let diagnosis = diagnosed(&entry, property);
     CaseSummary {
         node: entry.case.node,
         file: entry.case.file,
@@ -182,8 +188,21 @@ pub(super) fn summary(
         held_out_failure: held_out.failure,
         on_base: entry.on_base,
         failure,
-        owed,
+        diagnosis,
         duration_ms,
+    }
+}
+
+/// Why it differs, where it does.
+pub(super) fn diagnosed(entry: &Entry<'_>, attempts: &[Observed<'_>]) -> Option<Diagnosis> {
+    match entry.class {
+        Class::Mixed => {
+            let records = attempts
+                .iter()
+                .flat_map(|attempt| attempt.of_case(&entry.case.node));
+            Some(diagnose(&records.collect::<Vec<_>>()))
+        }
+        Class::StablePass | Class::Silenced | Class::StableRed => None,
     }
 }
 

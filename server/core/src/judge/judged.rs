@@ -2,7 +2,7 @@
 //!
 //! Values only. `Judged` has private fields: nothing can be stated or signed that the judge did not make.
 
-use super::{VerdictKind, Word};
+use super::{Diagnosis, VerdictKind, Word};
 use crate::id::{NodeId, RepoPath, UnixTime};
 use crate::outcome::{Class, ExceptionText, Outcome, When};
 use crate::plan::Finding;
@@ -98,14 +98,6 @@ pub enum OnBase {
     Silenced,
 }
 
-/// The artifact that a mixed case owes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Owed {
-    /// What it reads is not known yet: a cassette pin if it reads a clock, entropy, files or HTTP, a property otherwise.
-    CassettePinOrProperty,
-}
-
 /// What a failing case said, from the first attempt in which it failed. Candidate text, as the harness capped it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailureText {
@@ -144,8 +136,8 @@ pub struct CaseSummary {
     pub on_base: Option<OnBase>,
     /// What it said.
     pub failure: Option<FailureText>,
-    /// What it owes.
-    pub owed: Option<Owed>,
+    /// What it read and what it owes, where it is mixed.
+    pub diagnosis: Option<Diagnosis>,
     /// Wall milliseconds of its first reported run, all phases.
     pub duration_ms: f64,
 }

@@ -3,7 +3,8 @@
 use super::expected::{Case, Kind, by_product, covers, silent_function};
 use crate::id::{NodeId, RepoPath};
 use crate::outcome::{
-    AttemptFacts, CaseRecord, CollectionError, Outcome, Phase, Signature, Silence, death, fold,
+    AttemptFacts, CaseRecord, CollectionError, ExceptionText, Outcome, Phase, Signature, Silence,
+    death, fold,
 };
 use crate::reason::Reason;
 use std::collections::{HashMap, HashSet};
@@ -58,6 +59,9 @@ impl<'a> Observed<'a> {
     /// others speak for themselves in this attempt.
     pub(super) fn outcome(&self, case: &Case) -> Option<Outcome> {
         if let Some(records) = self.records.get(&case.node) {
+            if let Some(missed) = missed(records) {
+                return Some(missed);
+            }
             let phases: Vec<&Phase> = records.iter().flat_map(|record| &record.phases).collect();
             return Some(fold(&phases, self.facts.end.end));
         }
@@ -123,12 +127,13 @@ impl<'a> Observed<'a> {
         self.errors.get(case.file.as_ref()?).copied()
     }
 
+    /// Its records of a case.
+    pub(super) fn of_case(&self, node: &NodeId) -> impl Iterator<Item = &'a CaseRecord> {
+        self.records.get(node).into_iter().flatten().copied()
+    }
+
     pub(super) fn phases(&self, node: &NodeId) -> impl Iterator<Item = &'a Phase> {
-        self.records
-            .get(node)
-            .into_iter()
-            .flatten()
-            .flat_map(|record| &record.phases)
+        self.of_case(node).flat_map(|record| &record.phases)
     }
 
     /// It collected this case, found it silent, or recorded it.
@@ -142,4 +147,26 @@ impl<'a> Observed<'a> {
     pub(super) fn reached(&self, node: &NodeId) -> bool {
         self.records.contains_key(node)
     }
+}
+
+/// A case whose cassette did not answer something is red, whatever it said itself. Only its death tells more.
+fn missed(records: &[&CaseRecord]) -> Option<Outcome> {
+    let whole = records
+        .iter()
+        .all(|record| record.phases.iter().all(|phase| phase.reported));
+    let mut misses: Vec<&str> = records
+        .iter()
+        .filter_map(|record| record.cassette.as_ref())
+        .flat_map(|cassette| cassette.misses.iter().map(String::as_str))
+        .collect();
+    misses.sort_unstable();
+    misses.dedup();
+    (whole && !misses.is_empty()).then(|| {
+        let said = ExceptionText {
+            kind: "CassetteMiss".to_owned(),
+            message: misses.join(", "),
+            traceback: String::new(),
+        };
+        Outcome::Red(Reason::CassetteMiss, vec![Signature::of(&said)])
+    })
 }

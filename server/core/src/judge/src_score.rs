@@ -3,7 +3,7 @@
 //! One ground tells one cause: a death takes the cases it kept from running with it, a file that does not import or that
 //! skips itself takes its cases with it.
 
-use super::docket::Entry;
+use super::docket::{self, Entry};
 use super::judged::{About, Ground, OnBase, Origin};
 use super::observed::Observed;
 use super::prose;
@@ -23,7 +23,7 @@ pub(super) fn grounds(entries: &[Entry<'_>], property: &[Observed<'_>]) -> Vec<G
         match cause(entry, code, property) {
             Cause::Death => {}
             Cause::Shared(what) => groups.entry((code, what)).or_default().push(entry),
-            Cause::Own => grounds.push(own(entry, code)),
+            Cause::Own => grounds.push(diagnosed(own(entry, code), entry, property)),
         }
     }
     for ((code, what), entries) in groups {
@@ -113,6 +113,17 @@ fn cause(entry: &Entry<'_>, code: Reason, property: &[Observed<'_>]) -> Cause {
     }
 }
 
+/// With what a mixed case read, and what it owes.
+pub(super) fn diagnosed(ground: Ground, entry: &Entry<'_>, attempts: &[Observed<'_>]) -> Ground {
+    match docket::diagnosed(entry, attempts) {
+        Some(diagnosis) => Ground {
+            detail: format!("{}; {}", ground.detail, diagnosis.told()),
+            ..ground
+        },
+        None => ground,
+    }
+}
+
 fn own(entry: &Entry<'_>, code: Reason) -> Ground {
     let total = entry.outcomes.len();
     let all: Vec<usize> = (1..=total).collect();
@@ -124,10 +135,7 @@ fn own(entry: &Entry<'_>, code: Reason) -> Ground {
         (Origin::Extra, Class::Silenced) => {
             format!("base does not have it, and it is skipped in {everywhere}")
         }
-        (Origin::Base | Origin::Extra, Class::Mixed) => format!(
-            "{}; owed: a cassette pin if it reads a clock, random numbers, files or HTTP, a human-owned property with the fixed seed if not",
-            prose::outcomes(&entry.outcomes)
-        ),
+        (Origin::Base | Origin::Extra, Class::Mixed) => prose::outcomes(&entry.outcomes),
         (Origin::Base | Origin::Extra, Class::StableRed) if code == Reason::MissingCase => {
             format!("base has it, and it was not reported in {everywhere}")
         }

@@ -12,6 +12,7 @@ use crate::reason::Reason;
 
 mod alive;
 mod cases;
+mod diagnosis;
 mod feedback;
 mod field;
 mod held_out;
@@ -296,6 +297,7 @@ impl Trial {
         let must_fail_base = facts(&self.must_fail_base);
         let files = self.files();
         let terms = Terms {
+            cassettes: &[],
             files: &files,
             leases: self.leases.as_deref().map(str::as_bytes),
             lease_path: "ci/flake_leases.json",

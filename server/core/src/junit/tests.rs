@@ -31,7 +31,7 @@ fn case(name: &str, class: Class, code: Option<Reason>, outcomes: Vec<Outcome>) 
         held_out: vec![],
         held_out_failure: None,
         on_base: None,
-        owed: None,
+        diagnosis: None,
         duration_ms: 1500.0,
     }
 }

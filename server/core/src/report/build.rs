@@ -166,7 +166,7 @@ fn case(summary: &CaseSummary) -> CasePart {
         },
         unsilenced: words(&summary.unsilenced),
         on_base: summary.on_base,
-        owed: summary.owed,
+        diagnosis: summary.diagnosis.clone(),
         failure: summary.failure.as_ref().map(failure),
         duration_ms: (summary.duration_ms * 1000.0).round() / 1000.0,
         held_out: if summary

@@ -49,7 +49,7 @@ fn case(node: &str, class: Class, text: &str) -> CaseSummary {
         held_out_failure: None,
         on_base: None,
         failure: (!passes).then_some(failure),
-        owed: None,
+        diagnosis: None,
         duration_ms: 1.23456,
     }
 }

@@ -10,7 +10,7 @@ fn base() -> Attempt {
 }
 
 /// Seven attempts of which the fourth is another one.
-fn but_fourth(usual: &Attempt, fourth: Attempt) -> Vec<Attempt> {
+pub(super) fn but_fourth(usual: &Attempt, fourth: Attempt) -> Vec<Attempt> {
     let mut attempts = seven(usual);
     *attempts.get_mut(3).unwrap() = fourth;
     attempts
@@ -51,14 +51,14 @@ fn a_mixed_case_is_a_gap_that_says_what_was_seen_and_what_is_owed() {
     );
     let case = summary(&judged, THREE);
     assert_eq!(
-        (case.class, case.owed),
-        (Class::Mixed, Some(Owed::CassettePinOrProperty))
+        (case.class, case.diagnosis.as_ref().unwrap().owed),
+        (Class::Mixed, Owed::Property)
     );
     assert_eq!(case.failure.as_ref().unwrap().attempt, 4);
     let said = text(&judged, VerdictKind::SrcScore);
     assert!(
         said.contains(
-            "passed in attempts 1-3, 5-7 of 7; failed in attempt 4 of 7; owed: a cassette pin"
+            "passed in attempts 1-3, 5-7 of 7; failed in attempt 4 of 7; reads no clock, random numbers, listings, network, threads or waits; owed: a human-owned property"
         ),
         "{said}"
     );
