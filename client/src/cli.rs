@@ -53,6 +53,12 @@ pub enum Command {
         #[command(subcommand)]
         command: Lease,
     },
+    /// Cassettes: what is recorded for single tests, and who answers for it
+    Cassette {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: Cassette,
+    },
 }
 
 /// `score`.
@@ -266,6 +272,46 @@ pub struct LeaseNew {
     /// Print the lease file instead of writing it
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// `cassette …`.
+#[derive(Debug, Subcommand)]
+pub enum Cassette {
+    /// Judge the cassettes and the ledger of this checkout as the server would; offline
+    Check(CassetteCheck),
+    /// What this checkout does to them against base, by pin name, and what is wrong with it; offline
+    Diff(CassetteCheck),
+    /// Accept a cassette: sign its ledger entry with an SSH key; offline. --key names the key, or its public half where an
+    /// agent holds it [default: git's user.signingkey]
+    Accept(CassetteAccept),
+}
+
+/// `cassette check` and `cassette diff`.
+#[derive(Debug, Args)]
+pub struct CassetteCheck {
+    /// A folder of the checkout
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+    /// What to compare with [default: the remote's main branch, or the local one; the checkout itself outside of git]
+    #[arg(long, value_name = "REV")]
+    pub base: Option<String>,
+}
+
+/// `cassette accept`.
+#[derive(Debug, Args)]
+pub struct CassetteAccept {
+    /// The cassettes' files
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The principal of ci/allowed_signers that accepts [default: git's user.email]
+    #[arg(long = "as", value_name = "PRINCIPAL")]
+    pub principal: Option<String>,
+    /// Bring the entry up to date first: hash, pins, and a note with this text for every pin that changed
+    #[arg(long, value_name = "TEXT")]
+    pub why: Option<String>,
+    /// What the pins are compared with, for the notes [default: as in `cassette check`]
+    #[arg(long, value_name = "REV")]
+    pub base: Option<String>,
 }
 
 /// What parsing the arguments came to.

@@ -6,7 +6,7 @@
 mod explain;
 mod fixes;
 
-pub use explain::explain;
+pub use explain::{explain, ledger, ledger_line};
 pub use fixes::{fixes, warnings};
 
 use crate::exit::Exit;

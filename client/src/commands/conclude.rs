@@ -14,6 +14,9 @@ use tribunal_core::join::{Decision, Expected, Join, join};
 use tribunal_core::keys::KeyRing;
 use tribunal_core::verify::verify;
 
+/// Lines of the ledger's difference; `explain` has them all.
+const LEDGER_LINES: usize = 20;
+
 /// What is to be done with the files of a completed score.
 pub(super) struct Conclusion<'a> {
     /// The score's full name.
@@ -52,6 +55,10 @@ impl Conclusion<'_> {
         if let Some(fixes) = &fixes {
             console.say(fixes);
         }
+        let ledger = report.as_ref().map(report::ledger).unwrap_or_default();
+        for line in ledger.iter().take(LEDGER_LINES) {
+            console.say(line.trim_start());
+        }
         let warnings = report.as_ref().map(report::warnings).unwrap_or_default();
         for warning in &warnings {
             console.warn(warning);
@@ -60,6 +67,7 @@ impl Conclusion<'_> {
         document["event"] = "result".into();
         document["name"] = self.name.into();
         document["fix"] = fixes.into();
+        document["ledger"] = ledger.iter().map(|line| line.trim_start()).collect();
         document["warnings"] = warnings.into();
         document["out"] = self.out.map(|out| out.display().to_string()).into();
         console.json(&document);

@@ -1,5 +1,6 @@
 //! The commands: each turns its arguments into calls of the other rooms and an exit code.
 
+mod cassette;
 mod conclude;
 mod explain;
 mod fetch;
@@ -13,7 +14,7 @@ mod modes;
 mod score;
 mod send;
 
-use crate::cli::{Cli, Command, Lease};
+use crate::cli::{Cassette, Cli, Command, Lease};
 use crate::config::{Environment, Needs, Settings};
 use crate::console::Console;
 use crate::exit::Exit;
@@ -48,14 +49,23 @@ fn dispatch(cli: &Cli, env: &Environment, console: &mut Console) -> Result<Exit,
         Command::Lease {
             command: Lease::New(args),
         } => online(lease::run(args, &settings, console)),
+        Command::Cassette { command } => match command {
+            Cassette::Check(args) => cassette::check(args, console),
+            Cassette::Diff(args) => cassette::diff(args, console),
+            Cassette::Accept(args) => cassette::accept(args, cli.flags.key.as_deref(), console),
+        },
     }
 }
 
 fn needs(command: &Command) -> Needs {
     match command {
-        Command::Join(_) | Command::Verify(_) | Command::Init(_) | Command::Manifest(_) => {
-            Needs::Offline
-        }
+        Command::Join(_)
+        | Command::Verify(_)
+        | Command::Init(_)
+        | Command::Manifest(_)
+        | Command::Cassette {
+            command: Cassette::Check(_) | Cassette::Diff(_) | Cassette::Accept(_),
+        } => Needs::Offline,
         Command::Explain(args) if args.is_folder() => Needs::Offline,
         Command::Explain(_)
         | Command::Score(_)

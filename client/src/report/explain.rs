@@ -3,6 +3,7 @@
 
 use super::case_of;
 use super::fixes::{about, warnings};
+use tribunal_core::cassette::{Change, PinChange};
 use tribunal_core::judge::OnBase;
 use tribunal_core::report::{CasePart, ChangeKind, FailurePart, ReasonPart, Report};
 use tribunal_core::text::{shown, shown_block};
@@ -147,6 +148,36 @@ fn numbered(outcomes: &[String]) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
+/// What the patch does to cassettes, by pin name; empty where it does nothing.
+#[must_use]
+pub fn ledger(report: &Report) -> Vec<String> {
+    report.ledger.iter().map(ledger_line).collect()
+}
+
+/// One line of it.
+#[must_use]
+pub fn ledger_line(change: &Change) -> String {
+    let mut line = format!("  cassette {}: ", shown(&change.path, 300));
+    match (change.change, &change.pin) {
+        (PinChange::Added | PinChange::Moved | PinChange::Lost, Some(pin)) => {
+            line.push_str(&format!("{} {}", shown(pin, 200), change.change.word()));
+        }
+        (PinChange::Added | PinChange::Moved | PinChange::Lost, None) => {
+            line.push_str(change.change.word());
+        }
+        (PinChange::Respelled, _) => line.push_str("spelled otherwise"),
+        (PinChange::Entry, _) => line.push_str("only its ledger entry changed"),
+    }
+    if let Some(why) = &change.why {
+        line.push_str(&format!(": {}", shown(why, 300)));
+    }
+    match &change.accepted_by {
+        Some(who) => line.push_str(&format!(" (accepted by {})", shown(who, 100))),
+        None => line.push_str(" (not accepted)"),
+    }
+    line
+}
+
 /// What the verdicts stand on.
 fn ground(report: &Report) -> Vec<String> {
     let evidence = &report.evidence;
@@ -201,6 +232,7 @@ fn ground(report: &Report) -> Vec<String> {
             shown(&lease.owner, 100)
         ));
     }
+    lines.extend(ledger(report));
     lines.push(format!("good until {}", shown(&report.valid_until, 40)));
     if !report.cut.is_empty() {
         lines.push(format!(

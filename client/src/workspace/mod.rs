@@ -7,12 +7,14 @@ mod bundle;
 mod error;
 mod git;
 mod status;
+mod trees;
 mod worktree;
 
 pub use bundle::{Bundle, Exclude};
 pub use error::WorkspaceError;
 pub use git::Git;
 pub use status::Uncommitted;
+pub use trees::Blob;
 pub use worktree::Worktree;
 
 use std::path::{Path, PathBuf};

@@ -15,11 +15,11 @@ mod secrets;
 mod shelf;
 
 pub use acceptance::{NAMESPACE, Signers, Window};
-pub use change::{Change, PinChange};
+pub use change::{Change, PinChange, changes};
 pub use in_effect::InEffect;
 pub use json::Mistake;
 pub use ledger::{Entry, Ledger, Note, NoteChange};
-pub use rules::{Hearing, hear};
+pub use rules::{Hearing, ON_BASE, hear};
 pub use schema::{Cassette, Exchange};
 pub use shelf::{CassetteFacts, Kind, Leaf, Shelf};
 

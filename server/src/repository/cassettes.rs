@@ -3,11 +3,10 @@
 //! The patch's changes are laid over base's set, so that a branch which is merely behind brings and loses nothing. Only
 //! reads; what a difference means is core's question.
 
-use super::facts::{Listing, is_lfs_pointer};
+use super::facts::Listing;
 use super::walk::Finder;
 use super::{Objects, RepositoryError, refused};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use tribunal_core::cassette::{Cassette, CassetteFacts, Kind, Leaf, Shelf};
 use tribunal_core::classify::DiffClass;
 use tribunal_core::git::{Entry, GitPath, Mode};
@@ -168,11 +167,7 @@ impl Reader<'_> {
                 format!("cassettes and their bodies hold more than {ALL_BYTES} bytes"),
             )
         })?;
-        let leaf = if is_lfs_pointer(self.objects, entry)? {
-            Leaf::Pointer
-        } else {
-            Leaf::File(Arc::from(self.objects.blob(&entry.id, size)?))
-        };
+        let leaf = Leaf::of(self.objects.blob(&entry.id, size)?);
         self.known.insert(entry.id.clone(), leaf.clone());
         Ok(leaf)
     }

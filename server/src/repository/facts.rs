@@ -252,10 +252,7 @@ fn steering_file(
 }
 
 /// Whether a file's content is a Git LFS pointer: short, and led by the version line.
-pub(super) fn is_lfs_pointer(
-    objects: &dyn Objects,
-    entry: &Entry,
-) -> Result<bool, RepositoryError> {
+fn is_lfs_pointer(objects: &dyn Objects, entry: &Entry) -> Result<bool, RepositoryError> {
     match entry.mode {
         Mode::File | Mode::Executable => {}
         Mode::Symlink | Mode::Gitlink | Mode::Tree => return Ok(false),

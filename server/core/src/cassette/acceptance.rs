@@ -55,6 +55,21 @@ impl Signers {
         signers
     }
 
+    /// This person alone, with the key that made this signature: for whoever signs, to see that it holds.
+    #[must_use]
+    pub fn of_signature(principal: &str, signature: &str) -> Self {
+        let key = SshSig::from_pem(signature).ok();
+        let key = key.map(|signature| PublicKey::new(signature.public_key().clone(), ""));
+        let line = key
+            .and_then(|key| key.to_openssh().ok())
+            .map(|key| format!("* {key}"));
+        let mut signers = Self::parse(line.as_deref().map(str::as_bytes));
+        for line in &mut signers.lines {
+            principal.clone_into(&mut line.principals);
+        }
+        signers
+    }
+
     /// When the acceptance of this entry counts.
     ///
     /// # Errors

@@ -72,11 +72,8 @@ impl Change {
 }
 
 /// The difference of two versions whose bytes differ. A record that speaks for another test lost what it held.
-pub(super) fn changes(
-    path: &GitPath,
-    before: Option<&Cassette>,
-    after: Option<&Cassette>,
-) -> Vec<Change> {
+#[must_use]
+pub fn changes(path: &GitPath, before: Option<&Cassette>, after: Option<&Cassette>) -> Vec<Change> {
     let pins = |record: Option<&Cassette>| record.map(Cassette::pins).unwrap_or_default();
     let (old, new) = (pins(before), pins(after));
     let other_test =

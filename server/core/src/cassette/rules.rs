@@ -15,6 +15,9 @@ use crate::reason::Reason;
 use crate::text::shown;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How the detail of a finding begins that base has already.
+pub const ON_BASE: &str = "on base already: ";
+
 /// What the rules make of both trees.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hearing {
@@ -129,7 +132,7 @@ impl Court<'_> {
     /// What base has already is told as base's.
     fn told(&self, of_base: bool, detail: &str) -> String {
         if of_base {
-            format!("on base already: {detail}")
+            format!("{ON_BASE}{detail}")
         } else {
             detail.to_owned()
         }

@@ -7,6 +7,12 @@ use crate::policy::Paths;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// How a Git LFS pointer begins.
+const POINTERS: [&[u8]; 2] = [
+    b"version https://git-lfs.github.com/spec/",
+    b"version https://hawser.github.com/spec/",
+];
+
 /// One leaf of class cassette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaf {
@@ -19,6 +25,16 @@ pub enum Leaf {
 }
 
 impl Leaf {
+    /// Of a file with these bytes.
+    #[must_use]
+    pub fn of(bytes: Vec<u8>) -> Self {
+        // By its specification a pointer is shorter than 1024 bytes.
+        if bytes.len() < 1024 && POINTERS.iter().any(|first| bytes.starts_with(first)) {
+            return Self::Pointer;
+        }
+        Self::File(bytes.into())
+    }
+
     /// A file's bytes.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
