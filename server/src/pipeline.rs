@@ -15,6 +15,7 @@ mod must_fail;
 mod mutants;
 mod prepared;
 mod replay;
+mod resumed;
 mod scorer;
 mod vigil;
 

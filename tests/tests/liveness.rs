@@ -208,6 +208,43 @@ fn a_server_that_is_down_is_not_needed_for_a_look() {
     );
 }
 
+#[test]
+fn a_case_that_does_not_end_makes_no_later_file_look_as_if_it_needed_to_be_shared() {
+    let base = repo(INSIDE);
+    let hangs = "import threading\n\n\ndef test_hangs():\n    threading.Event().wait()\n\n\ndef test_after():\n    pass\n";
+    base.write("tests/sealed/test_a_hangs.py", hangs);
+    base.write("tests/sealed/test_listed.py", HEALTHY);
+    base.write("tests/sealed/test_more.py", HEALTHY);
+    let files = ["a_hangs", "core", "listed", "more"];
+    let manifest: String = files
+        .iter()
+        .map(|f| format!("tests/sealed/test_{f}.py\n"))
+        .collect();
+    base.write("tests/sealed/MANIFEST.txt", manifest);
+    base.write(
+        "ci/tribunal.toml",
+        "version = 1\n[runs]\ncase_timeout = \"5s\"\n[runner]\nshared = [\"tests/sealed/test_listed.py\"]\n",
+    );
+    base.commit("one that hangs");
+    let stage = Stage::of(Server::shared(), &base);
+    let (server, registered) = (stage.server, &stage.registered);
+    let seen = Client::ci(server, registered, stage.workspace.path()).run(&["modes"]);
+    seen.expect_code(1);
+    let lines: Vec<&str> = seen.stdout.lines().take(5).collect();
+    assert_eq!(
+        lines,
+        [
+            "split  tests/sealed/test_a_hangs.py",
+            "needs-shared  tests/sealed/test_core.py",
+            "    tests/sealed/test_core.py::test_it_is_the_sum",
+            "shared, without need  tests/sealed/test_listed.py",
+            "split  tests/sealed/test_more.py",
+        ],
+        "{}",
+        seen.stdout
+    );
+}
+
 /// Looks at what only one process has: the source text of a function.
 const INSIDE: &str = "import inspect\nimport calc\n\n\ndef test_total():\n    assert calc.total([1, 2]) == 3\n\n\ndef test_it_is_the_sum():\n    assert 'sum(' in inspect.getsource(calc.total)\n";
 

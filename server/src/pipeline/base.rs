@@ -24,7 +24,7 @@ use tribunal_core::reason::{Aborted, AbortedCode};
 pub(super) const MUTANTS: u32 = 20;
 
 /// Bytes of names in one order, which is one frame.
-const NAMES: usize = 500_000;
+pub(super) const NAMES: usize = 500_000;
 
 /// What base's own src gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -174,14 +174,29 @@ impl Run<'_> {
         }
         self.tell("running base once more, to see which files need the product beside them")
             .await;
-        let mut order = self.base_order(image, tree)?;
-        order.policy.runner.shared = troubled.clone();
-        order.files.clone_from(&troubled);
-        let attempt = plain(&order.policy);
-        let order = on_base(order, Lane::BaseCollection, vec![attempt]);
-        let facts = self.run(order, Keeping::Progress).await?.facts;
+        let split = self
+            .resumed(split.clone(), || {
+                let order = self.base_order(image, tree)?;
+                let attempt = plain(&order.policy);
+                Ok(on_base(order, Lane::BaseCollection, vec![attempt]))
+            })
+            .await?;
+        let mut troubled = judge::troubled(&split, self.plan.files());
+        troubled.retain(|file| !listed.contains(file));
+        let together = || {
+            let mut order = self.base_order(image, tree)?;
+            order.policy.runner.shared = troubled.clone();
+            order.files.clone_from(&troubled);
+            let attempt = plain(&order.policy);
+            Ok(on_base(order, Lane::BaseCollection, vec![attempt]))
+        };
+        if troubled.is_empty() {
+            return Ok(NeedShared::new());
+        }
+        let facts = self.run(together()?, Keeping::Progress).await?.facts;
         let (shared, _) = first(&facts.attempts)?;
-        Ok(judge::need_shared(split, &shared, &troubled))
+        let shared = self.resumed(shared, together).await?;
+        Ok(judge::need_shared(&split, &shared, &troubled))
     }
 
     /// What the oracle says of the null product. It was run with all cases up to the first red one; where that one is red
@@ -290,7 +305,7 @@ impl Run<'_> {
             .collect();
         let files: Vec<&str> = self.plan.files().iter().map(|f| f.as_str()).collect();
         key(&[
-            "base-run/v4",
+            "base-run/v5",
             self.overlay.tree_digest().as_str(),
             Digest::of(src.join("\n").as_bytes()).as_str(),
             &image.engine_id,

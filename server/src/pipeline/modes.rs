@@ -9,7 +9,7 @@ use super::{NoVerdict, Rooms};
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{CommitId, NodeId, RepoName, RepoPath};
 use tribunal_core::judge::{self, NeedShared};
-use tribunal_core::outcome::Lane;
+use tribunal_core::outcome::{End, Lane};
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::request::Caller;
 
@@ -84,23 +84,42 @@ impl Run<'_> {
         if files.is_empty() {
             return Ok(NeedShared::new());
         }
-        let name = key(&["listed/v1", self.base_key(&ground.image).as_str()]);
+        let name = key(&["listed/v2", self.base_key(&ground.image).as_str()]);
         if let Some(known) = self.known(name.clone()).await? {
             return Ok(known);
         }
-        let mut order = self.base_order(&ground.image, &ground.tree)?;
-        order.policy.runner.shared.clear();
-        order.files.clone_from(&files);
-        let attempt = plain(&order.policy);
-        let order = on_base(order, Lane::BaseCollection, vec![attempt]);
-        let facts = self.run(order, Keeping::Silence).await?.facts;
-        let split = facts
-            .attempts
-            .first()
-            .ok_or_else(|| Aborted::new(AbortedCode::Internal, "base's split run is no attempt"))?;
-        let mut together = ground.base.attempt.clone();
+        let apart = || {
+            let mut order = self.base_order(&ground.image, &ground.tree)?;
+            order.policy.runner.shared.clear();
+            order.files.clone_from(&files);
+            let attempt = plain(&order.policy);
+            Ok(on_base(order, Lane::BaseCollection, vec![attempt]))
+        };
+        let facts = self.run(apart()?, Keeping::Silence).await?.facts;
+        let split =
+            facts.attempts.into_iter().next().ok_or_else(|| {
+                Aborted::new(AbortedCode::Internal, "base's split run is no attempt")
+            })?;
+        let split = self.resumed(split, apart).await?;
+        let together = || {
+            let mut order = self.base_order(&ground.image, &ground.tree)?;
+            order.files.clone_from(&files);
+            let attempt = plain(&order.policy);
+            Ok(on_base(order, Lane::BaseCollection, vec![attempt]))
+        };
+        let known = &ground.base.attempt;
+        let mut together = if known.end.end == End::Finished {
+            known.clone()
+        } else {
+            // What ended it kept these files from running.
+            let facts = self.run(together()?, Keeping::Silence).await?.facts;
+            match facts.attempts.into_iter().next() {
+                Some(attempt) => self.resumed(attempt, together).await?,
+                None => known.clone(),
+            }
+        };
         together.collected.retain(|case| files.contains(&case.file));
-        let need = judge::need_shared(split, &together, &files);
+        let need = judge::need_shared(&split, &together, &files);
         self.keep_as(name, &need).await?;
         Ok(need)
     }

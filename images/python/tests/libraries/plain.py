@@ -85,4 +85,5 @@ def first_line(report: Any) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    sys.argv[:] = ["pytest"]  # as the harness has it: a product may look
     config.pluginmanager.register(Outcomes())

@@ -73,10 +73,11 @@ def main(words: list[str]) -> int:
 def planted(compared: report.Compared, files: list[str], count: int) -> None:
     """Each mutant plain and, of the ways that were asked for, the last."""
     library, way = compared.library, list(compared.ran)[-1]
-    base_plain, base = compared.ran["plain"], compared.ran[way]
+    files = [file for file in files if file not in library.heavy]
+    base_plain, base = (compared.ran[each].of(files) for each in ("plain", way))
     for mutant in mutants.planted(library, count):
         plain = ways.run(library, mutant.tree, files, "plain")
-        split = ways.run(library, mutant.tree, files, way)
+        split = ways.once(library, mutant.tree, files, way)
         lines = mutants.differing(plain, split, base_plain, base)
         compared.mutants += 1
         compared.caught += mutants.caught(split, base)

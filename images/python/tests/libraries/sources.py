@@ -29,6 +29,7 @@ class Library:
     pythonpath: tuple[str, ...] = (".", "src")
     deps: tuple[str, ...] = ()
     without: tuple[str, ...] = ()  # prefixes of test files that its own configuration leaves out of a usual run
+    heavy: tuple[str, ...] = ()  # test files that are too long to run under each planted mistake
     shared: dict[str, str] = field(default_factory=dict)  # files that a proxy cannot do, and what it is in them
 
     @property

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,11 @@ from sources import Library, dependencies  # noqa: E402
 UID = "70000:70000"
 SECONDS = 900
 LINE = "\x1eTRIBUNAL-PLAIN "  # plain.py begins its one line with it
+CASE_SECONDS = 60
+MUTANT_CASE_SECONDS = 20
 MEMORY = "1g"
+NAMES = 900_000  # bytes of names in one order, which is one frame
+QUESTIONS = "6c" * 16  # every attempt is asked by the same draw, so that two of them can be compared
 
 
 @dataclass
@@ -37,9 +41,15 @@ class Ran:
     errors: dict[str, str] = field(default_factory=dict)  # files that could not be collected
     end: str = "finished"
     tamper: list[str] = field(default_factory=list)
+    running: str = ""  # the case that it ended in
 
     def passed(self) -> set[str]:
         return {node for node, word in self.outcomes.items() if word == "passed"}
+
+    def of(self, files: Sequence[str]) -> "Ran":
+        """What these files have of it."""
+        kept = {node: word for node, word in self.outcomes.items() if node.split("::", 1)[0] in files}
+        return replace(self, outcomes=kept)
 
     def why(self, node: str) -> str:
         """The first line of why a case has not passed."""
@@ -123,43 +133,84 @@ def contained(library: Library, tree: Path, command: Sequence[str], environment:
     return done.stdout.decode("utf-8", "replace") + done.stderr.decode("utf-8", "replace")
 
 
-def scored(library: Library, tree: Path, files: Sequence[str], parts: dict[str, Sequence[str]]) -> Ran:
+def scored(
+    library: Library, tree: Path, files: Sequence[str], parts: dict[str, Sequence[str]], only: list[str] | None = None,
+    case_seconds: int = CASE_SECONDS,
+) -> Ran:  # fmt: skip
     """Attempts in a scoring container: each part of the files under its isolation."""
     policy = {
         "src_roots": list(library.src), "sealed_roots": list(library.sealed), "pythonpath": list(library.pythonpath),
-        "shared": sorted(parts.get("shared", ())), "attempt_timeout_ms": SECONDS * 1000, "case_timeout_ms": 60_000,
+        "shared": sorted(parts.get("shared", ())), "attempt_timeout_ms": SECONDS * 1000,
+        "case_timeout_ms": case_seconds * 1000,
         "output_bytes": 1 << 23, "memory_bytes": 1 << 30,
     }  # fmt: skip
     staged = stage(library, tree)
     deps = ["--volume", f"{dependencies(library)}:/opt/tribunal/deps:ro"]
     ran = Ran()
     with room.Room(staged, policy, memory=MEMORY, options=deps) as opened:
-        answer = opened.configure(src=tar(library, tree), files=list(files))
+        chosen_files = list(files) if only is None else [file for part in parts.values() for file in part]
+        answer = opened.configure(src=tar(library, tree), files=chosen_files)
         if answer["type"] != "configured":
             return Ran(end=f"{answer['type']}: {answer.get('message', '')}"[:300])
         for number, (isolation, chosen) in enumerate(parts.items()):
             if chosen:
-                gather(ran, opened.attempt(number, start=0, isolation=isolation), chosen)
+                gather(
+                    ran, opened.attempt(number, start=0, isolation=isolation, only=only, questions=QUESTIONS), chosen
+                )
     return ran
 
 
 def resumed(library: Library, tree: Path, files: Sequence[str]) -> Ran:
-    """Everything split. A case that ends its attempt takes the rest of its own file along; what comes after it is run anew."""
-    whole, rest = Ran(), list(files)
-    while rest:
-        ran = scored(library, tree, rest, {"split": rest})
-        last = ran.end.rpartition(" in ")[2].split("::", 1)[0] if ran.end != "finished" else rest[-1]
-        if last not in rest:
-            return Ran(end=ran.end)
-        reached = rest[: rest.index(last) + 1]
-        whole.outcomes |= {node: word for node, word in ran.outcomes.items() if node.split("::", 1)[0] in reached}
-        whole.reasons |= {
-            node: f"not run: {ran.end}" for node, word in ran.outcomes.items() if word == "missing"
-        } | ran.reasons
-        whole.errors |= ran.errors
+    """Everything split. A case that ends its attempt is lost alone: what comes after it is run anew."""
+    ran = scored(library, tree, files, {"split": files})
+    whole, nodes = Ran(errors=ran.errors), list(ran.outcomes)
+    left = nodes
+    while True:
+        reached = [node for node in left if ran.outcomes.get(node, "missing") != "missing"]
+        whole.outcomes |= {node: ran.outcomes[node] for node in reached}
+        whole.reasons |= ran.reasons
         whole.tamper += ran.tamper
-        rest = rest[len(reached) :]
+        if ran.end != "finished":
+            if ran.running not in left or ran.end.startswith("trouble"):
+                whole.end = ran.end
+                break
+            whole.outcomes.setdefault(ran.running, "unfinished")
+            whole.reasons.setdefault(ran.running, f"it ended its attempt: {ran.end}")
+            left = left[left.index(ran.running) + 1 :]
+        elif reached:
+            left = left[left.index(reached[-1]) + 1 :]
+        else:
+            break
+        if not left:
+            break
+        only = fitting(left)
+        named = {node.split("::", 1)[0] for node in only}
+        ran = scored(library, tree, files, {"split": [file for file in files if file in named]}, only)
+    whole.outcomes = {node: whole.outcomes.get(node, "missing") for node in nodes}
     return whole
+
+
+def fitting(nodes: Sequence[str]) -> list[str]:
+    """As many of them as go into one order."""
+    room_left, out = NAMES, []
+    for node in nodes:
+        room_left -= len(json.dumps(node)) + 2
+        if room_left < 0:
+            break
+        out.append(node)
+    return out
+
+
+def without_base(library: Library, tree: Path, ran: Ran) -> None:
+    """What is told of these very sources once more, asked the same questions, is no tampering of a patch: as the judge
+    leaves out what base does under the same draw."""
+    if not ran.tamper:
+        return
+    files = library.tests()
+    told = [file for file in files if any(line.startswith(f"{file}::") for line in ran.tamper)]
+    outside = any("::" not in line for line in ran.tamper)
+    again = resumed(library, tree, files if outside else told)
+    ran.tamper = [line for line in ran.tamper if line not in set(again.tamper)]
 
 
 def gather(ran: Ran, attempt: room.Attempt, files: Sequence[str]) -> None:
@@ -178,7 +229,8 @@ def gather(ran: Ran, attempt: room.Attempt, files: Sequence[str]) -> None:
         ran.errors[error["file"]] = f"{told['type']}: {told['message']}".split("\n", 1)[0][:300]
     ran.tamper += [f"{each['kind']}: {each['what']}" for each in attempt.end.get("tamper", ())]
     if attempt.end["end"] != "finished":
-        ran.end = f"{attempt.end['end']} in {attempt.end['running']}"
+        ran.running = str(attempt.end["running"])
+        ran.end = f"{attempt.end['end']} in {ran.running}"
 
 
 def stage(library: Library, tree: Path) -> Path:
@@ -220,7 +272,19 @@ def run(library: Library, tree: Path, files: Sequence[str], way: str) -> Ran:
         if way in ("local", "local-shared"):
             return local(library, tree, files, "split" if way == "local" else "shared")
         if way == "split":
-            return resumed(library, tree, files)
+            ran = resumed(library, tree, files)
+            without_base(library, tree, ran)
+            return ran
         return scored(library, tree, files, everything[way])
+    except room.Trouble as trouble:
+        return Ran(end=f"trouble: {trouble}"[:300])
+
+
+def once(library: Library, tree: Path, files: Sequence[str], way: str) -> Ran:
+    """A mutant: one attempt, and where a case ends it nobody looks further."""
+    if way != "split":
+        return run(library, tree, files, way)
+    try:
+        return scored(library, tree, files, {"split": files}, None, MUTANT_CASE_SECONDS)
     except room.Trouble as trouble:
         return Ran(end=f"trouble: {trouble}"[:300])
