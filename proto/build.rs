@@ -6,6 +6,7 @@ use std::path::PathBuf;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=tribunal");
     let files = [
+        "tribunal/v1/cassette_service.proto",
         "tribunal/v1/key_service.proto",
         "tribunal/v1/repository_service.proto",
         "tribunal/v1/score_service.proto",

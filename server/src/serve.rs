@@ -7,9 +7,12 @@ use crate::admin::{AdminError, Data};
 use crate::clock;
 use crate::config::{Config, Plant};
 use crate::image::Step;
-use crate::pipeline::{self, NoVerdict, PipelineScorer, Rooms, SealedCases, SealedModes, Vigil};
+use crate::pipeline::{
+    self, NoVerdict, PipelineScorer, Recording, Rooms, SealedCases, SealedModes, ToRecord, Vigil,
+};
 use crate::queue::Queue;
 use crate::repository::{GitRepository, Repository, RepositorySettings};
+use crate::sandbox::Outside;
 use crate::sandbox::docker::{DockerOptions, DockerSandbox};
 use crate::sandbox::{Sandbox as _, SealMarks};
 use crate::sign::Signer as _;
@@ -285,6 +288,18 @@ impl Collector for PipelineCollector {
         let cancel = self.close.child_token();
         let _guard = cancel.clone().drop_guard();
         pipeline::modes(&self.rooms, caller, repository, commit, cancel).await
+    }
+
+    async fn record(
+        &self,
+        caller: &Caller,
+        repository: &RepoName,
+        wanted: &ToRecord,
+        outside: Arc<dyn Outside>,
+    ) -> Result<Recording, NoVerdict> {
+        let cancel = self.close.child_token();
+        let _guard = cancel.clone().drop_guard();
+        pipeline::record(&self.rooms, caller, repository, wanted, outside, cancel).await
     }
 }
 

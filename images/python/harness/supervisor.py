@@ -59,6 +59,16 @@ class Conversation:
         self._read()
         return self._gone
 
+    def answers(self) -> list[Message]:
+        """What came back for requests of the case that is recorded: nothing else comes while an attempt runs."""
+        answers = []
+        while (frame := self._buffer.take()) is not None:
+            message = decode_json(frame[1]) if frame[0] == JSON else {}
+            if message.pop("type", None) != "answer":
+                raise BadOrder("an order while a case is recorded")
+            answers.append(message)
+        return answers
+
     def _read(self) -> bool:
         data = os.read(self.stdin, 1 << 18)
         self._gone = not data
@@ -233,7 +243,7 @@ class Supervisor:
                 watch = Watch(
                     pid, product, task.exit_code, Limits(policy.attempt_timeout_ms, policy.case_timeout_ms), ledger,
                     output, Pipes(order_write, record_read, word_write), task.key, self._server, self._reaper,
-                    held.close,
+                    held.close, self._transport if configured.network is not None and configured.network.relay else None,
                 )  # fmt: skip
                 watch.until_it_ends(task.encode(), self._wake)
             finally:

@@ -117,8 +117,7 @@ class Transport:
         if self._pid is None:
             return None
         if not self._lines.read():
-            self.end()
-            return None
+            return None  # the next order finds out that it is gone
         return [said["ask"] for said in self._lines.whole() if "ask" in said]
 
     def answer(self, part: dict[str, Any]) -> None:

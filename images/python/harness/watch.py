@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from . import cgroup
 from .frames import JSON, FrameError, MarkedFrames, Message, decode_json
@@ -42,6 +42,18 @@ class Server(Protocol):
 
     def gone(self) -> bool: ...
 
+    def answers(self) -> list[Message]: ...
+
+
+class Relay(Protocol):
+    """Where the requests of a case that is recorded come from."""
+
+    def fileno(self) -> int: ...
+
+    def asks(self) -> list[dict[str, Any]] | None: ...
+
+    def answer(self, part: dict[str, Any]) -> None: ...
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -62,8 +74,9 @@ class Watch:
     def __init__(
         self, pid: int, product: int | None, exit_code: int, limits: Limits, ledger: Ledger, output: Output,
         pipes: Pipes, key: bytes,
-        server: Server, reaper: Reaper, close: Callable[[int], None],
+        server: Server, reaper: Reaper, close: Callable[[int], None], relay: Relay | None = None,
     ) -> None:  # fmt: skip
+        self._relay = relay
         self._pid, self._product, self._exit_code, self._limits = pid, product, exit_code, limits
         self._left: int | None = None  # whose end is the attempt's
         self._ledger, self._output, self._pipes = ledger, output, pipes
@@ -81,6 +94,9 @@ class Watch:
             for fd in (self._pipes.record, self._output.fd, wake, self._server.stdin):
                 selector.register(fd, selectors.EVENT_READ)
             selector.register(self._pipes.order, selectors.EVENT_WRITE)
+            relay = -1 if self._relay is None else self._relay.fileno()
+            if relay >= 0:
+                selector.register(relay, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select(self._patience()):
                     if key.fd == self._pipes.order:
@@ -93,7 +109,14 @@ class Watch:
                     elif key.fd == self._server.stdin:
                         if self._server.gone():
                             raise ServerGone
-                        selector.unregister(key.fd)  # the next order has come; it waits
+                        if self._relay is None:
+                            selector.unregister(key.fd)  # the next order has come; it waits
+                        else:
+                            for part in self._server.answers():
+                                self._relay.answer(part)
+                    elif key.fd == relay:
+                        if not self._ask():
+                            selector.unregister(key.fd)
                     elif not (self._output.drain() if key.fd == self._output.fd else self._read_records()):
                         selector.unregister(key.fd)
                 self._left = self._who_left()
@@ -128,6 +151,13 @@ class Watch:
             "output": last if running is None else "", "tamper": self._ledger.tamper,
             "canaries": self._ledger.canaries,
         }  # fmt: skip
+
+    def _ask(self) -> bool:
+        """Hands on what the case asks of the outside; False when nothing more can come."""
+        asks = None if self._relay is None else self._relay.asks()
+        for ask in asks or ():
+            self._server.send({"type": "ask", **ask})
+        return asks is not None
 
     def _tell(self, order: bytes) -> bytes:
         try:

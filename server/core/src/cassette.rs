@@ -21,6 +21,7 @@ pub use json::Mistake;
 pub use ledger::{Entry, Ledger, Note, NoteChange};
 pub use rules::{Hearing, ON_BASE, hear};
 pub use schema::{Cassette, Exchange};
+pub use secrets::{credential_in, is_credential, is_credential_header, redacted};
 pub use shelf::{CassetteFacts, Kind, Leaf, Shelf};
 
 pub(crate) use in_effect::{digest, in_effect};

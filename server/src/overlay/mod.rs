@@ -78,6 +78,21 @@ pub fn build(objects: Arc<dyn Objects>, plan: &RunPlan) -> Result<SealedOverlay,
     build_from(objects, policy, oracle, &scored, &plan.src().base)
 }
 
+/// The same with the whole tree of head instead of the oracle's: what a recording runs. Nothing may be judged by it.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_whole(
+    objects: Arc<dyn Objects>,
+    plan: &RunPlan,
+) -> Result<SealedOverlay, OverlayError> {
+    let patch = plan.patch();
+    let scored = plan.src().entries.iter();
+    let scored: Vec<_> = scored.map(|e| (e.path.clone(), e.entry.clone())).collect();
+    let head = patch.commits().head.tree.clone();
+    build_from(objects, patch.policy(), &head, &scored, &plan.src().base)
+}
+
 fn build_from(
     objects: Arc<dyn Objects>,
     policy: &Policy,

@@ -142,15 +142,7 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     /// Image, sealed tree, and base's own run: from the store where they are known.
     pub(super) async fn ground(&self) -> Result<Ground, Aborted> {
-        let tag = self.plan.patch().policy().runner.image.clone();
-        let (data, wanted) = (self.rooms.data.clone(), tag.clone());
-        let image = off(move || image::find(&data, &wanted).map_err(unreadable))
-            .await?
-            .ok_or_else(|| {
-                let message =
-                    format!("the policy wants the image {tag}, which is not registered here");
-                Aborted::new(AbortedCode::ImageMissing, message)
-            })?;
+        let image = self.image().await?;
         self.tell("sealing the base tree").await;
         let tree = self
             .rooms
@@ -166,6 +158,19 @@ impl Run<'_> {
             base,
             mutants,
         })
+    }
+
+    /// The image that the policy names.
+    pub(super) async fn image(&self) -> Result<BuiltImage, Aborted> {
+        let tag = self.plan.patch().policy().runner.image.clone();
+        let (data, wanted) = (self.rooms.data.clone(), tag.clone());
+        off(move || image::find(&data, &wanted).map_err(unreadable))
+            .await?
+            .ok_or_else(|| {
+                let message =
+                    format!("the policy wants the image {tag}, which is not registered here");
+                Aborted::new(AbortedCode::ImageMissing, message)
+            })
     }
 
     /// The attempts of the property lane, and of the lease side run where base's leases want one.
@@ -362,6 +367,7 @@ impl Run<'_> {
             sequel: None,
             digests: Vec::new(),
             cassettes: self.plan.cassettes().to_vec(),
+            outside: None,
             plant: None,
         }
     }

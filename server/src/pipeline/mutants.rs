@@ -191,6 +191,7 @@ impl Planting {
             sequel: None,
             digests: Vec::new(),
             cassettes: self.order.cassettes.clone(),
+            outside: None,
             plant: None,
         };
         Some(on_base(template, Lane::Liveness, attempts))

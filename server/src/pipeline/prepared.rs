@@ -22,6 +22,15 @@ pub(super) struct Prepared {
     progress: mpsc::Sender<EventKind>,
 }
 
+/// Whose tests are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tree {
+    /// The oracle's, as a score has them.
+    Oracle,
+    /// All that the commit has: nothing is judged by them.
+    Commit,
+}
+
 impl Prepared {
     /// `None` is the protected tip.
     ///
@@ -32,6 +41,20 @@ impl Prepared {
         caller: &Caller,
         repository: &RepoName,
         commit: Option<&CommitId>,
+    ) -> Result<Self, NoVerdict> {
+        Self::on(rooms, caller, repository, commit, Tree::Oracle).await
+    }
+
+    /// The same with the tests of one of these trees.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub(super) async fn on(
+        rooms: &Rooms,
+        caller: &Caller,
+        repository: &RepoName,
+        commit: Option<&CommitId>,
+        tree: Tree,
     ) -> Result<Self, NoVerdict> {
         let (rooms_, caller, name, commit) = (
             rooms.clone(),
@@ -69,7 +92,10 @@ impl Prepared {
         };
         let objects = admitted.objects;
         let (plan, overlay) = super::off(move || {
-            let overlay = overlay::build(objects, &plan)?;
+            let overlay = match tree {
+                Tree::Oracle => overlay::build(objects, &plan)?,
+                Tree::Commit => overlay::build_whole(objects, &plan)?,
+            };
             Ok((plan, overlay))
         })
         .await?;
@@ -81,6 +107,11 @@ impl Prepared {
             // Nobody listens: the events of a list are its answer.
             progress: mpsc::channel(1).0,
         })
+    }
+
+    /// What is put into a room.
+    pub(super) fn overlay(&self) -> &SealedOverlay {
+        &self.overlay
     }
 
     /// On its way through the sandbox.

@@ -7,6 +7,7 @@ use super::autopsy::{Autopsy, Death, Stop, before_any_attempt, cause};
 use super::gather::{Gather, Wrong};
 use super::line::{Line, unexpected, unreadable};
 use super::messages::{self, BodyPiece, Configure, Message, OnRecord, Order, Unreadable};
+use super::outside::{self, Asked, Asks};
 use super::parts;
 use super::turns::{Company, Turn, Turns};
 use super::uids::UidRange;
@@ -402,6 +403,18 @@ impl Talk<'_> {
         Ok(facts)
     }
 
+    /// A request of a case that is recorded goes out, and its answer in.
+    async fn performed(&mut self, id: u64, asked: Asked) -> Result<(), Stop> {
+        let Some(outside) = &self.stage.order.outside else {
+            return Err(Wrong("a request of a case that is not recorded".to_owned()).into());
+        };
+        let answer = outside.perform(asked).await;
+        for order in outside::orders(id, &answer) {
+            self.line.order(&order).await?;
+        }
+        Ok(())
+    }
+
     async fn part(
         &mut self,
         order: &AttemptOrder,
@@ -431,6 +444,7 @@ impl Talk<'_> {
         let limit =
             Duration::from_millis(policy.runs.attempt_timeout_ms) + self.line.patience().margin;
         let until = Instant::now() + limit;
+        let mut asks = Asks::default();
         loop {
             match self.line.hear_until(until, "running an attempt").await? {
                 Ok(Message::Collected(piece)) => going.gather.collected(piece)?,
@@ -442,6 +456,12 @@ impl Talk<'_> {
                         // Progress is for show: a slow reader misses some of it, and holds nothing up.
                         let done = RunEvent::CasesDone(order.index, done);
                         let _lost = self.stage.events.try_send(done);
+                    }
+                }
+                Ok(Message::Ask(piece)) => {
+                    let asked = asks.piece(piece).map_err(Wrong)?;
+                    if let Some((id, asked)) = asked {
+                        self.performed(id, asked).await?;
                     }
                 }
                 Ok(Message::AttemptEnd(ended)) => {

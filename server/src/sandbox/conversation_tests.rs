@@ -187,6 +187,7 @@ fn order(attempts: u32, src: usize) -> RunOrder {
         sequel: None,
         digests: Vec::new(),
         cassettes: Vec::new(),
+        outside: None,
         plant: None,
     }
 }

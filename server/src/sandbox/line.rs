@@ -236,6 +236,7 @@ pub(crate) fn unexpected(message: &Message) -> Aborted {
         Message::Configured { .. } => "configured",
         Message::Collected(_) => "collected",
         Message::Case(_) => "case",
+        Message::Ask(_) => "ask",
         Message::AttemptEnd(_) => "attempt-end",
         Message::Digests(_) => "digests",
         Message::Planted(_) => "planted",

@@ -3,6 +3,7 @@
 //! Ids arrive as plain text here: whether a text is a node id is for `gather` to say, because a bad one is the attempt's
 //! doing and a bad frame is ours.
 
+use super::outside::Answered;
 use super::{AfterFailure, AttemptMode, AttemptOrder, Extent, Product, RunOrder};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,7 @@ pub(crate) enum Order<'a> {
     Plant { seed: Seed, of: u32 },
     Cassette(OnRecord<'a>),
     Body(BodyPiece<'a>),
+    Answer(AnswerPiece<'a>),
     Bye,
 }
 
@@ -60,6 +62,8 @@ pub(crate) struct Configure<'a> {
 struct Transport {
     /// Beside those of HTTP.
     ports: BTreeSet<u16>,
+    /// Whether requests come out to be performed.
+    relay: bool,
 }
 
 impl Transport {
@@ -72,6 +76,7 @@ impl Transport {
                 .filter(|port| !matches!(port, 0 | 80 | 443))
                 .take(MOST_PORTS)
                 .collect(),
+            relay: order.outside.is_some(),
         })
     }
 }
@@ -188,6 +193,57 @@ impl<'a> BodyPiece<'a> {
     }
 }
 
+/// A piece of what came back for a request.
+#[derive(Debug, Serialize)]
+pub(crate) struct AnswerPiece<'a> {
+    id: u64,
+    status: u16,
+    headers: &'a [(String, String)],
+    data: String,
+    more: bool,
+}
+
+impl<'a> AnswerPiece<'a> {
+    /// An answer in pieces that fit into frames; the headers are in each, the first one's count.
+    pub(crate) fn all(id: u64, answer: &'a Answered) -> impl Iterator<Item = Self> + 'a {
+        let body = &answer.body;
+        let pieces = body.len().div_ceil(BODY_PIECE).max(1);
+        (0..pieces).map(move |number| {
+            let start = number * BODY_PIECE;
+            let end = body.len().min(start + BODY_PIECE);
+            Self {
+                id,
+                status: answer.status,
+                headers: &answer.headers,
+                data: BASE64.encode(body.get(start..end).unwrap_or_default()),
+                more: number + 1 < pieces,
+            }
+        })
+    }
+}
+
+/// A piece of a request of the case that is recorded.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AskPiece {
+    pub(crate) id: u64,
+    #[serde(default)]
+    pub(crate) request: Option<AskHead>,
+    pub(crate) data: String,
+    pub(crate) more: bool,
+}
+
+/// The head of it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AskHead {
+    pub(crate) scheme: String,
+    pub(crate) method: String,
+    pub(crate) host: String,
+    pub(crate) path: String,
+    #[serde(default)]
+    pub(crate) query: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
 /// One part of an attempt to make.
 #[derive(Debug, Serialize)]
 pub(crate) struct Attempt<'a> {
@@ -266,6 +322,7 @@ pub(crate) enum Message {
     Configured { starts: usize },
     Collected(Collected),
     Case(Case),
+    Ask(AskPiece),
     AttemptEnd(Box<Ended>),
     Digests(Digests),
     Planted(Planted),

@@ -13,12 +13,14 @@ mod frames;
 mod gather;
 mod line;
 mod messages;
+mod outside;
 mod owned;
 pub(crate) mod parts;
 mod seals;
 mod turns;
 mod uids;
 
+pub use outside::{Answered, Asked, Outside};
 pub use seals::{MarksInMemory, SealMarks};
 
 use serde::{Deserialize, Serialize};
@@ -199,6 +201,8 @@ pub struct RunOrder {
     pub digests: Vec<RepoPath>,
     /// What is replayed to single cases.
     pub cassettes: Vec<InEffect>,
+    /// Who performs the requests of cases that have a cassette: they are being recorded. `None`: their cassettes answer.
+    pub outside: Option<std::sync::Arc<dyn Outside>>,
     /// How many changes of src are to be drawn for planting, by the policy's seed; `None`: none of that is asked.
     pub plant: Option<u32>,
 }

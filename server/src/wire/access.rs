@@ -24,13 +24,15 @@ pub enum Act {
     ListCases,
     /// ListModes.
     ListModes,
+    /// Record.
+    Record,
     /// ListKeys.
     ReadKeys,
 }
 
 impl Act {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::AskForScore,
         Self::ReadScores,
         Self::CancelOwn,
@@ -39,6 +41,7 @@ impl Act {
         Self::ReadRepositories,
         Self::ListCases,
         Self::ListModes,
+        Self::Record,
         Self::ReadKeys,
     ];
 }
@@ -68,7 +71,7 @@ pub const fn allowed(role: Role, act: Act) -> Allowed {
             Role::Ci | Role::Maintainer | Role::Operator => Allowed::Yes,
             Role::Agent => Allowed::No,
         },
-        Act::CancelOthers | Act::ListCases => match role {
+        Act::CancelOthers | Act::ListCases | Act::Record => match role {
             Role::Maintainer | Role::Operator => Allowed::Yes,
             Role::Agent | Role::Ci => Allowed::No,
         },

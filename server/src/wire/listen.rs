@@ -1,5 +1,6 @@
 //! The socket: TLS or a loopback address, limits of HTTP/2, health, reflection, and an end that waits, but not for ever.
 
+use super::cassettes::Cassettes;
 use super::door::Door;
 use super::gate::Gate;
 use super::keys::Keys;
@@ -19,6 +20,7 @@ use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tribunal_proto::FILE_DESCRIPTOR_SET;
+use tribunal_proto::v1::cassette_service_server::CassetteServiceServer;
 use tribunal_proto::v1::key_service_server::KeyServiceServer;
 use tribunal_proto::v1::repository_service_server::RepositoryServiceServer;
 use tribunal_proto::v1::score_service_server::ScoreServiceServer;
@@ -193,6 +195,10 @@ async fn routes(services: &Services) -> Result<(Routes, HealthReporter), ListenE
             at_once: Arc::new(Semaphore::new(services.settings.uploads_at_once)),
         },
     };
+    let cassettes = Cassettes {
+        collector: Arc::clone(&services.collector),
+        places: Arc::clone(&repositories.collections),
+    };
     let keys = Keys {
         store: Arc::clone(&services.store),
     };
@@ -206,6 +212,9 @@ async fn routes(services: &Services) -> Result<(Routes, HealthReporter), ListenE
         Routes::new(ScoreServiceServer::new(scores).max_decoding_message_size(REQUEST_BYTES))
             .add_service(
                 RepositoryServiceServer::new(repositories).max_decoding_message_size(CHUNK_BYTES),
+            )
+            .add_service(
+                CassetteServiceServer::new(cassettes).max_decoding_message_size(CHUNK_BYTES),
             )
             .add_service(KeyServiceServer::new(keys).max_decoding_message_size(REQUEST_BYTES))
             .add_service(health)

@@ -4,6 +4,7 @@
 //! not reach. Every error that leaves is one status with one ErrorInfo; see `status` for the table.
 
 mod access;
+mod cassettes;
 mod convert;
 mod door;
 mod gate;
@@ -24,9 +25,10 @@ pub use door::CallRate;
 pub use listen::{ListenError, Listener, Tls};
 pub use status::{DOMAIN, Retry, aborted_code, refused_code};
 
-use crate::pipeline::{NoVerdict, SealedCases, SealedModes};
+use crate::pipeline::{NoVerdict, Recording, SealedCases, SealedModes, ToRecord};
 use crate::queue::Queue;
 use crate::repository::{Repository, UploadLimits};
+use crate::sandbox::Outside;
 use crate::store::Store;
 use status::IntoStatus as _;
 use std::sync::Arc;
@@ -36,7 +38,7 @@ use tribunal_core::id::{CommitId, RepoName};
 use tribunal_core::reason::{Refused, RefusedCode};
 use tribunal_core::request::Caller;
 
-/// What lists the sealed cases of a commit: the pipeline, or a stand-in for tests.
+/// What lists the sealed cases of a commit, and records one: the pipeline, or a stand-in for tests.
 #[async_trait::async_trait]
 pub trait Collector: Send + Sync + 'static {
     /// The cases of this commit, or of the protected tip.
@@ -54,6 +56,15 @@ pub trait Collector: Send + Sync + 'static {
         repository: &RepoName,
         commit: Option<&CommitId>,
     ) -> Result<SealedModes, NoVerdict>;
+
+    /// What one case reads, with its requests performed by `outside`.
+    async fn record(
+        &self,
+        caller: &Caller,
+        repository: &RepoName,
+        wanted: &ToRecord,
+        outside: Arc<dyn Outside>,
+    ) -> Result<Recording, NoVerdict>;
 }
 
 /// How the wire behaves.

@@ -130,6 +130,7 @@ impl Order {
             free_starts: 0,
             attempts: Vec::new(),
             digests: Vec::new(),
+            outside: None,
             plant: None,
         };
         order.attempts = vec![order.attempt(0)];

@@ -254,3 +254,137 @@ fn is_jwt(word: &str) -> bool {
     word.starts_with("eyJ")
         && matches!(parts.as_slice(), [head, body, _] if url(head) && url(body) && body.starts_with("eyJ"))
 }
+
+/// Whether a key of a body or a query carries a credential.
+#[must_use]
+pub fn is_credential(key: &str) -> bool {
+    carries(key)
+}
+
+/// Whether a header carries one.
+#[must_use]
+pub fn is_credential_header(name: &str) -> bool {
+    HEADERS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// A text's own credential, if it holds one: what it is, never the value.
+#[must_use]
+pub fn credential_in(text: &str) -> Option<&'static str> {
+    token(text)
+}
+
+/// A body without its credentials, and which were taken out; the body as it is where there are none. What cannot be
+/// taken out alone takes the whole body with it.
+#[must_use]
+pub fn redacted(body: &[u8]) -> (Vec<u8>, Vec<String>) {
+    let Some(first) = in_bytes(body) else {
+        return (body.to_vec(), Vec::new());
+    };
+    let text = String::from_utf8_lossy(body);
+    let mut told = Vec::new();
+    let cleaned = match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(mut value) => {
+            clean(&mut value, &mut told);
+            serde_json::to_vec(&value).unwrap_or_default()
+        }
+        Err(_) => {
+            let pairs = text
+                .trim()
+                .split('&')
+                .map(|pair| match pair.split_once('=') {
+                    Some((key, value)) if carries(key) && !is_redacted(value) => {
+                        told.push(format!("`{}`", shown(key, 60)));
+                        format!("{key}={WORD}")
+                    }
+                    Some(_) | None => pair.to_owned(),
+                });
+            pairs.collect::<Vec<_>>().join("&").into_bytes()
+        }
+    };
+    if in_bytes(&cleaned).is_none() {
+        return (cleaned, told);
+    }
+    (
+        WORD.as_bytes().to_vec(),
+        vec![format!("all of it, for {first}")],
+    )
+}
+
+/// What a credential becomes.
+const WORD: &str = "REDACTED";
+
+fn clean(value: &mut serde_json::Value, told: &mut Vec<String>) {
+    use serde_json::Value;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) => {
+            if let Some(what) = token(text) {
+                told.push(what.to_owned());
+                WORD.clone_into(text);
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(|each| clean(each, told)),
+        Value::Object(members) => {
+            for (key, member) in members {
+                let holds = match member {
+                    Value::String(text) => !is_redacted(text),
+                    Value::Number(_) => true,
+                    Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+                };
+                if holds && carries(key) {
+                    told.push(format!("`{}`", shown(key, 60)));
+                    *member = Value::String(WORD.to_owned());
+                } else {
+                    clean(member, told);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod redaction {
+    use super::{in_bytes, redacted};
+
+    #[test]
+    fn what_is_taken_out_is_what_would_be_found() {
+        let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl";
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----";
+        for (body, kept) in [
+            (
+                format!(r#"{{"user": "x", "access_token": "{jwt}"}}"#),
+                Some("\"user\":\"x\""),
+            ),
+            (
+                format!(r#"[{{"note": "use Bearer {jwt}"}}, {{"pwd": 12345}}]"#),
+                Some("REDACTED"),
+            ),
+            (
+                "grant=code&client_secret=hunter2hunter2".to_owned(),
+                Some("grant=code"),
+            ),
+            (key.to_owned(), None),
+        ] {
+            let (clean, told) = redacted(body.as_bytes());
+            assert!(
+                in_bytes(body.as_bytes()).is_some() && in_bytes(&clean).is_none(),
+                "{body}"
+            );
+            assert!(!told.is_empty());
+            let clean = String::from_utf8_lossy(&clean);
+            for secret in [jwt, "hunter2", "12345", "MIIB"] {
+                assert!(
+                    !clean.contains(secret) && !told.concat().contains(secret),
+                    "{clean}"
+                );
+            }
+            assert!(kept.is_none_or(|kept| clean.contains(kept)), "{clean}");
+        }
+        let plain = br#"{ "usd" : 1.08 }"#;
+        assert_eq!(
+            redacted(plain),
+            (plain.to_vec(), Vec::new()),
+            "byte for byte"
+        );
+    }
+}

@@ -99,7 +99,7 @@ impl Pool {
         inner: &Arc<Inner>,
         order: &RunOrder,
     ) -> Result<Option<Ready>, Aborted> {
-        if self.most == 0 {
+        if self.most == 0 || order.outside.is_some() {
             return Ok(None);
         }
         let purpose = Purpose::of(order);

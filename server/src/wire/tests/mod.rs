@@ -7,6 +7,7 @@
 )]
 
 mod calls;
+mod cassettes;
 mod roles;
 mod streams;
 mod tls;
@@ -18,7 +19,9 @@ use crate::clock;
 use crate::pipeline::{FileMode, Listed, SealedCase};
 use crate::queue::{Admission, QueueLimits, Scorer, Work};
 use crate::repository::{Objects, ProtectedTip, RepositoryError, Viewer};
+use crate::sandbox::Asked;
 use crate::store::{Audience, Completion, EventKind, MemoryStore, StoredFile, TokenRecord, Words};
+use bytes::Bytes;
 use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +36,7 @@ use tribunal_core::judge::Word;
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::request::{Role, ScoreRequest};
 use tribunal_proto::v1;
+use v1::cassette_service_client::CassetteServiceClient;
 use v1::key_service_client::KeyServiceClient;
 use v1::repository_service_client::RepositoryServiceClient;
 use v1::score_service_client::ScoreServiceClient;
@@ -182,6 +186,42 @@ impl Collector for Behind {
                 "tests/sealed/test_b.py".parse().unwrap(),
                 "\u{7}no".to_owned(),
             )],
+        })
+    }
+
+    async fn record(
+        &self,
+        _: &Caller,
+        _: &RepoName,
+        wanted: &ToRecord,
+        outside: Arc<dyn Outside>,
+    ) -> Result<Recording, NoVerdict> {
+        let asked = |path: &str, body: Bytes| Asked {
+            scheme: "https".to_owned(),
+            method: "POST".to_owned(),
+            host: "api.example.org".to_owned(),
+            path: path.to_owned(),
+            query: None,
+            headers: vec![("x-a".to_owned(), "1".to_owned())],
+            body,
+        };
+        let first = outside
+            .perform(asked("/big", vec![7; 1_200_000].into()))
+            .await;
+        let second = outside.perform(asked("/empty", Bytes::new())).await;
+        Ok(Recording {
+            commit: "1".repeat(40).parse().unwrap(),
+            failure: Some(format!(
+                "{} {} {}\u{7}",
+                first.status,
+                first.body.len(),
+                second.status
+            )),
+            clock: Some("2026-09-12T00:00:00Z".to_owned()),
+            rng_seed: None,
+            listed: wanted.listings.keys().cloned().collect(),
+            misses: Vec::new(),
+            listings: 3,
         })
     }
 
@@ -335,6 +375,11 @@ impl Bench {
     async fn repositories(&self, token: &str) -> RepositoryServiceClient<Api> {
         let bearer = Bearer(Some(token.to_owned()));
         RepositoryServiceClient::with_interceptor(self.channel().await, bearer)
+    }
+
+    async fn cassettes(&self, token: &str) -> CassetteServiceClient<Api> {
+        let bearer = Bearer(Some(token.to_owned()));
+        CassetteServiceClient::with_interceptor(self.channel().await, bearer)
     }
 
     async fn keys(&self, token: &str) -> KeyServiceClient<Api> {

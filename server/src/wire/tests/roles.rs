@@ -13,6 +13,7 @@ async fn all_calls(bench: &Bench, token: &str, score: &str) -> Vec<(&'static str
     let mut scores = bench.scores(token).await;
     let mut repositories = bench.repositories(token).await;
     let mut keys = bench.keys(token).await;
+    let mut cassettes = bench.cassettes(token).await;
     let name = score.to_owned();
     let upload = tokio_stream::iter([v1::UploadCommitsRequest {
         part: Some(v1::upload_commits_request::Part::Header(v1::UploadHeader {
@@ -123,6 +124,21 @@ async fn all_calls(bench: &Bench, token: &str, score: &str) -> Vec<(&'static str
             ),
         ),
         (
+            "Record",
+            told(
+                cassettes
+                    .record(tokio_stream::iter([v1::RecordRequest {
+                        message: Some(v1::record_request::Message::Order(v1::RecordOrder {
+                            parent: "repositories/demo".to_owned(),
+                            node_id: "tests/test_a.py::test_b".to_owned(),
+                            ..v1::RecordOrder::default()
+                        })),
+                    }]))
+                    .await
+                    .map(|r| r.map(drop)),
+            ),
+        ),
+        (
             "ListKeys",
             told(keys.list_keys(v1::ListKeysRequest::default()).await),
         ),
@@ -164,7 +180,7 @@ async fn each_role_reaches_what_the_table_says() {
     let operator = bench.token(Role::Operator, None);
     let elsewhere = bench.token(Role::Maintainer, Some("other"));
 
-    // CreateScore, Score | Get, Watch | List | Verdicts | Cancel | GetRepository, ListRepositories | Upload | Cases, Modes | Keys
+    // CreateScore, Score | Get, Watch | List | Verdicts | Cancel | GetRepository, ListRepositories | Upload | Cases, Modes, Record | Keys
     let ok = "OK";
     let no = "FORBIDDEN";
     let hidden = "NOT_FOUND";
@@ -172,27 +188,30 @@ async fn each_role_reaches_what_the_table_says() {
     let table = [
         (
             &agent,
-            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, no, no, ok],
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, no, no, no, ok],
         ),
         (
             &other,
             [
-                ok, ok, hidden, hidden, ok, hidden, hidden, ok, ok, half, no, no, ok,
+                ok, ok, hidden, hidden, ok, hidden, hidden, ok, ok, half, no, no, no, ok,
             ],
         ),
-        (&ci, [ok, ok, ok, ok, ok, ok, no, ok, ok, half, no, ok, ok]),
+        (
+            &ci,
+            [ok, ok, ok, ok, ok, ok, no, ok, ok, half, no, ok, no, ok],
+        ),
         (
             &maintainer,
-            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok],
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok, ok],
         ),
         (
             &operator,
-            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok],
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok, ok],
         ),
         (
             &elsewhere,
             [
-                no, no, hidden, hidden, no, hidden, hidden, no, ok, no, no, no, ok,
+                no, no, hidden, hidden, no, hidden, hidden, no, ok, no, no, no, no, ok,
             ],
         ),
     ];
