@@ -130,7 +130,6 @@ impl Order {
             free_starts: 0,
             attempts: Vec::new(),
             digests: Vec::new(),
-            outside: None,
             plant: None,
         };
         order.attempts = vec![order.attempt(0)];
@@ -226,6 +225,7 @@ impl Order {
             sequel: None,
             digests: self.digests.clone(),
             cassettes: Vec::new(),
+            outside: None,
             plant: self.plant,
         }
     }
