@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from .peer import Peer
 
 
+# They mean nothing to Python any more: only a test that names them calls them.
+_OF_OLD = ("__cmp__", "__nonzero__", "__unicode__", "__div__", "__rdiv__", "__idiv__", "__coerce__", "__long__")
+
+
 def build(peer: Peer, number: int, facts: Any) -> Any:
     """A local class for one of the other end's."""
     if type(facts) is not dict or type(facts["name"]) is not str:
@@ -64,7 +68,7 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
             name.startswith("__")
             and name.endswith("__")
             and name not in SPECIALS
-            and name not in ("__init__", "__post_init__")
+            and name not in ("__init__", "__post_init__", *_OF_OLD)
         ):
             continue
         if name in COMPARISONS:

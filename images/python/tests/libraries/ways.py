@@ -163,6 +163,8 @@ def scored(
 def resumed(library: Library, tree: Path, files: Sequence[str]) -> Ran:
     """Everything split. A case that ends its attempt is lost alone: what comes after it is run anew."""
     ran = scored(library, tree, files, {"split": files})
+    if ran.end != "finished" and not ran.outcomes and len(files) > 1:
+        return apart(library, tree, files)
     whole, nodes = Ran(errors=ran.errors), list(ran.outcomes)
     left = nodes
     while True:
@@ -187,6 +189,18 @@ def resumed(library: Library, tree: Path, files: Sequence[str]) -> Ran:
         named = {node.split("::", 1)[0] for node in only}
         ran = scored(library, tree, files, {"split": [file for file in files if file in named]}, only)
     whole.outcomes = {node: whole.outcomes.get(node, "missing") for node in nodes}
+    return whole
+
+
+def apart(library: Library, tree: Path, files: Sequence[str]) -> Ran:
+    """Each file in a room of its own: one of them ends its attempt while it is imported."""
+    whole = Ran()
+    for file in files:
+        ran = resumed(library, tree, [file])
+        whole.outcomes |= ran.outcomes
+        whole.reasons |= ran.reasons
+        whole.errors |= ran.errors if ran.outcomes or ran.end == "finished" else {file: ran.end}
+        whole.tamper += ran.tamper
     return whole
 
 

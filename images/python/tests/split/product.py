@@ -470,6 +470,9 @@ class Release:
                 return False
         return isinstance(other, Release) and self.parts == other.parts
 
+    def __cmp__(self, other):
+        return (self.parts > other.parts) - (self.parts < other.parts)
+
     __hash__ = None
 
 

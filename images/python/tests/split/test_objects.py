@@ -44,6 +44,10 @@ def test_nan_crosses(product):
     assert math.isnan(product.echo(math.nan))
 
 
+def test_a_special_name_that_python_knows_no_more_is_a_method(product):
+    assert product.Release(1, 2).__cmp__(product.Release(1, 3)) == -1
+
+
 def test_a_pattern_crosses(product):
     import re
 
