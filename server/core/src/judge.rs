@@ -4,7 +4,7 @@ use crate::cassette::InEffect;
 use crate::id::{NodeId, RepoPath, UnixTime};
 use crate::lease::{Functions, LeaseFile, ShortDigest};
 use crate::outcome::AttemptFacts;
-use crate::plan::{Decided, RunPlan};
+use crate::plan::{Decided, RunPlan, TouchedFacts};
 use crate::policy::Runs;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -16,6 +16,7 @@ mod docket;
 mod expected;
 mod held_out;
 mod judged;
+mod merge_lane;
 mod modes;
 mod observed;
 mod over_pinned;
@@ -35,6 +36,7 @@ pub use judged::{
     About, CaseSummary, Confidence, FailureText, Ground, Judged, LeaseSummary, OnBase, Origin,
     Verdict,
 };
+pub use merge_lane::{FORBIDDEN, MergeEvidence, MergeRun, MergeSummary};
 pub use modes::{NeedShared, need_shared, red, troubled};
 pub use silences::SideRun;
 pub use tampers::{AskBase, MustFailEvidence, MustFailWants};
@@ -116,6 +118,8 @@ pub struct Evidence<'a> {
     pub must_fail: MustFailEvidence<'a>,
     /// Attempts of the lease side run; empty where [`side_run`] asked for none.
     pub lease_side: &'a [AttemptFacts],
+    /// The touched tests.
+    pub merge: MergeEvidence<'a>,
     /// Digests of the functions of the files that [`side_run`] named.
     pub functions: Functions<'a>,
     /// Sealed files that do not hold on base but in one process with it, as [`need_shared`] found them.
@@ -151,6 +155,9 @@ pub enum Incomplete {
     /// Cases of shared files were not run with failures at their ends.
     #[error("{0} cases were not run again with failures at their ends")]
     MustFail(usize),
+    /// A touched file was not run, or its marks were not read.
+    #[error("the touched file {0} was not run, or its marks were not read")]
+    MergeLane(RepoPath),
     /// A leased case was not run unsilenced.
     #[error("leased case {0} was not run unsilenced")]
     NoSideRun(NodeId),
@@ -191,6 +198,7 @@ impl<'a> Evidence<'a> {
             held_out: HeldOutEvidence::default(),
             must_fail: MustFailEvidence::default(),
             lease_side: &[],
+            merge: MergeEvidence::default(),
             functions: Functions {
                 digests: &[],
                 tag: "",
@@ -295,6 +303,7 @@ pub fn judge(
         runs: &policy.runs,
         shared: &policy.runner.shared,
         short: ShortDigest::of(policy),
+        touched: plan.touched(),
         oracle,
         warnings: plan.warnings().iter().map(Ground::from).collect(),
     };
@@ -319,6 +328,7 @@ struct Terms<'a> {
     runs: &'a Runs,
     shared: &'a [RepoPath],
     short: ShortDigest,
+    touched: &'a TouchedFacts,
     oracle: Vec<Ground>,
     warnings: Vec<Ground>,
 }

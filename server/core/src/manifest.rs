@@ -124,7 +124,7 @@ fn difference(
     }
 }
 
-fn is_test_file(path: &[u8]) -> bool {
+pub(crate) fn is_test_file(path: &[u8]) -> bool {
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
     name.strip_suffix(b".py")
         .is_some_and(|stem| stem.starts_with(b"test_") || stem.ends_with(b"_test"))

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 mod class;
 mod fold;
+mod marks;
 mod reads;
 mod signature;
 
 pub use class::{Class, Leased, class_of};
 pub use fold::{Outcome, death, fold};
+pub use marks::{Gained, GainedKind, MarksFound};
 pub use reads::{CassetteUse, Counts, Reads};
 pub use signature::Signature;
 

@@ -7,10 +7,12 @@ mod admission;
 mod attempts;
 mod facts;
 mod findings;
+mod touched;
 mod warnings;
 
 pub use facts::{OracleFacts, SrcEntry, SrcFacts, TreeSource};
 pub use findings::Finding;
+pub use touched::{ProposedFacts, Text, TextKind, TouchedFacts, TouchedText, is_test_file, reruns};
 
 use crate::cassette::{self, InEffect};
 use crate::classify::{DiffClass, PathClass, Standing, class_of};
@@ -197,6 +199,11 @@ impl OpenDiff {
             ChangeSet::Human => TreeSource::Base,
         }
     }
+    /// Where [`TouchedFacts`] are to be read.
+    #[must_use]
+    pub fn touched_from(&self) -> TreeSource {
+        self.what_merges()
+    }
     /// Admit the trees, or decide at once: `oracle_integrity` FAIL and nothing run.
     ///
     /// # Errors
@@ -211,10 +218,12 @@ impl OpenDiff {
             oracle.ledger = ledger.bytes().map(<[u8]>::to_vec);
         }
         admission::sizes(&policy.limits, &src)?;
+        touched::sizes(&policy.limits, &src.touched)?;
         admission::runner_clash(policy, &src)?;
         let mut barring = admission::check(policy, &src);
         oracle.lfs_pointers.append(&mut heard.pointers);
         oracle.lfs_pointers.sort();
+        barring.extend(touched::check(&src.touched));
         let pointers = oracle.lfs_pointers.iter().map(|path| {
             let told = "a Git LFS pointer, content not fetched";
             Finding::at(Reason::LfsPointer, path, told)
@@ -353,6 +362,11 @@ impl RunPlan {
     #[must_use]
     pub fn cassettes_digest(&self) -> Option<&Digest> {
         self.patch.cassettes.as_ref()
+    }
+    /// The tests that the patch touches.
+    #[must_use]
+    pub fn touched(&self) -> &TouchedFacts {
+        &self.src.touched
     }
     /// Hash seeds of the separate interpreter starts that serve the attempts.
     #[must_use]

@@ -93,7 +93,7 @@ codes! {
         CollectionError = "collection-error": "A sealed file could not be imported; see the exception.",
         NoCases = "no-cases": "No sealed case passed in all attempts; at least one must.",
         NeedsShared = "needs-shared": "A sealed file needs the product in its own process; a maintainer adds it to the policy's `shared` list.",
-        UnleasedSkip = "unleased-skip": "A sealed case is skipped or xfailed without a lease; run it, or have a maintainer lease it.",
+        UnleasedSkip = "unleased-skip": "A case is skipped or xfailed without a lease; run it, or have a maintainer lease it (of a touched test this only warns).",
         LeaseDigestMismatch = "lease-digest-mismatch": "The leased test changed since the lease was written; a maintainer renews it with `tribunal lease new`.",
         LeaseExpired = "lease-expired": "The lease has expired; mend the test or have a maintainer renew the lease.",
         LeaseSignatureMissing = "lease-signature-missing": "The lease names no failure signature; add the failure that it covers.",

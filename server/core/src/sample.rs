@@ -12,7 +12,7 @@ use crate::cassette::CassetteFacts;
 use crate::classify::{DiffClass, Patch, PathClass, class_of, classify};
 use crate::git::{Change, Commit, Contents, Entry, GitPath, Mode, Relation, ResolvedCommits};
 use crate::id::{Digest, ObjectId};
-use crate::plan::{OracleFacts, SrcEntry, SrcFacts};
+use crate::plan::{OracleFacts, SrcEntry, SrcFacts, TouchedFacts};
 use crate::policy::Policy;
 use crate::reason::Refused;
 use crate::request::Role;
@@ -180,5 +180,6 @@ pub(crate) fn src(policy: &Policy, base: &[&str], scored: &[&str]) -> SrcFacts {
             .filter(|(path, _)| in_src(path))
             .map(|(path, leaf)| (path, leaf.entry))
             .collect(),
+        touched: TouchedFacts::default(),
     }
 }

@@ -12,8 +12,8 @@ use tribunal_core::git::{Change, Commit, Entry, GitPath, Mode, Relation, Resolve
 use tribunal_core::id::{Digest, RepoPath, Seed, UnixTime};
 use tribunal_core::join::{Decision, Expected, Join, join};
 use tribunal_core::judge::{
-    Evidence, HeldOutEvidence, Judged, Liveness, MustFailEvidence, NeedShared, NullProduct,
-    SideRun, VerdictKind, judge, judge_decided, side_run,
+    Evidence, HeldOutEvidence, Judged, Liveness, MergeEvidence, MustFailEvidence, NeedShared,
+    NullProduct, SideRun, VerdictKind, judge, judge_decided, side_run,
 };
 use tribunal_core::keys::{KeyRecord, KeyRing, PublicKey};
 use tribunal_core::lease::Functions;
@@ -23,6 +23,7 @@ use tribunal_core::outcome::{
 };
 use tribunal_core::plan::{
     ChangeSet, Course, Decided, OracleFacts, Plan, RunPlan, ScoredPatch, SrcEntry, SrcFacts,
+    TouchedFacts,
 };
 use tribunal_core::policy::{FeedbackLevel, Policy};
 use tribunal_core::reason::Reason;
@@ -108,6 +109,7 @@ fn src() -> SrcFacts {
         trees: vec![("src/".into(), hex('c').parse().unwrap())],
         entries: vec![leaf('2')],
         base: vec![(GitPath::from("src/calc.py"), entry('1'))],
+        touched: TouchedFacts::default(),
     }
 }
 
@@ -305,6 +307,7 @@ fn run(
             base: &[],
         },
         must_fail: MustFailEvidence::default(),
+        merge: MergeEvidence::default(),
         lease_side: side,
         functions: Functions {
             digests: &digests,

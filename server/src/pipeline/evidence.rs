@@ -369,6 +369,7 @@ impl Run<'_> {
             cassettes: self.plan.cassettes().to_vec(),
             outside: None,
             plant: None,
+            marks: Vec::new(),
         }
     }
 

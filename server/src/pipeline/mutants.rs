@@ -193,6 +193,7 @@ impl Planting {
             cassettes: self.order.cassettes.clone(),
             outside: None,
             plant: None,
+            marks: Vec::new(),
         };
         Some(on_base(template, Lane::Liveness, attempts))
     }

@@ -11,7 +11,7 @@ use tribunal_core::classify::{PathClass, class_of};
 use tribunal_core::git::{Entry, GitPath, Mode};
 use tribunal_core::id::{Digest, RepoPath, TreeId};
 use tribunal_core::manifest::sealed_root;
-use tribunal_core::plan::{OracleFacts, SrcEntry, SrcFacts};
+use tribunal_core::plan::{OracleFacts, SrcEntry, SrcFacts, TouchedFacts};
 use tribunal_core::policy::{POLICY_PATH, Policy};
 use tribunal_core::reason::RefusedCode::TooLarge;
 
@@ -140,6 +140,7 @@ pub(super) fn src_facts(
         trees,
         entries: scan.entries,
         base: base.iter().filter(in_src).cloned().collect(),
+        touched: TouchedFacts::default(),
     })
 }
 
@@ -212,25 +213,49 @@ impl SrcScan<'_> {
                 format!("src holds more than {} bytes", limits.src_bytes),
             ));
         }
-        let link_target = match entry.mode {
-            Mode::Symlink if size > LINK_BYTES => {
-                return Err(refused(
-                    TooLarge,
-                    format!("the symlink {path} leads to a path of {size} bytes"),
-                ));
-            }
-            Mode::Symlink => Some(self.objects.blob(&entry.id, LINK_BYTES)?),
-            Mode::File | Mode::Executable | Mode::Gitlink | Mode::Tree => None,
-        };
-        self.entries.push(SrcEntry {
-            path,
-            size,
-            link_target,
-            lfs_pointer: is_lfs_pointer(self.objects, &entry)?,
-            entry,
-        });
+        self.entries
+            .push(entry_facts(self.objects, path, entry, size)?);
         Ok(())
     }
+}
+
+/// A leaf as planning judges it.
+fn entry_facts(
+    objects: &dyn Objects,
+    path: GitPath,
+    entry: Entry,
+    size: u64,
+) -> Result<SrcEntry, RepositoryError> {
+    let link_target = match entry.mode {
+        Mode::Symlink if size > LINK_BYTES => {
+            return Err(refused(
+                TooLarge,
+                format!("the symlink {path} leads to a path of {size} bytes"),
+            ));
+        }
+        Mode::Symlink => Some(objects.blob(&entry.id, LINK_BYTES)?),
+        Mode::File | Mode::Executable | Mode::Gitlink | Mode::Tree => None,
+    };
+    Ok(SrcEntry {
+        path,
+        size,
+        link_target,
+        lfs_pointer: is_lfs_pointer(objects, &entry)?,
+        entry,
+    })
+}
+
+/// The same for any leaf of a tree, its size read here.
+pub(super) fn leaf_facts(
+    objects: &dyn Objects,
+    path: GitPath,
+    entry: Entry,
+) -> Result<SrcEntry, RepositoryError> {
+    let size = match entry.mode {
+        Mode::File | Mode::Executable | Mode::Symlink => objects.blob_size(&entry.id)?,
+        Mode::Gitlink | Mode::Tree => 0,
+    };
+    entry_facts(objects, path, entry, size)
 }
 
 fn steering_file(

@@ -24,6 +24,7 @@ mod remote;
 pub mod resolve;
 mod retention;
 mod scratch;
+mod touched;
 pub mod walk;
 
 pub use git::{GitRepository, Protocol, RepositorySettings};

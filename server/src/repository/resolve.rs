@@ -7,13 +7,13 @@
 use super::cassettes::cassette_facts;
 use super::diff::{DiffLimits, changes};
 use super::facts::{self, Listing};
-use super::{Objects, Repository, RepositoryError, Viewer, refused};
+use super::{Objects, Repository, RepositoryError, Viewer, refused, touched};
 use std::sync::{Arc, Mutex, PoisonError};
 use tribunal_core::cassette::CassetteFacts;
 use tribunal_core::classify::{DiffClass, Patch, PathClass, class_of};
 use tribunal_core::git::{Commit, GitPath, Relation, ResolvedCommits};
 use tribunal_core::id::{CommitId, RepoName, TreeId};
-use tribunal_core::plan::{OpenDiff, OracleFacts, SrcFacts, TreeSource};
+use tribunal_core::plan::{OpenDiff, OracleFacts, SrcFacts, TouchedFacts, TreeSource};
 use tribunal_core::policy::Policy;
 use tribunal_core::reason::RefusedCode::{
     BaseNotProtected, MergeConflict, NoMergeBase, ShortSha, TooLarge,
@@ -176,13 +176,17 @@ impl Resolved {
             facts::listing(objects, &oracle)?
         };
         let cassettes = self.cassettes(diff.diff(), &base)?;
+        let src = SrcFacts {
+            touched: self.touched(diff, &of_oracle)?,
+            ..facts::src_facts(objects, policy, &scored, &base)?
+        };
         let oracle = facts::oracle_facts(objects, policy, &oracle, &of_oracle)?;
         Ok((
             OracleFacts {
                 cassettes,
                 ..oracle
             },
-            facts::src_facts(objects, policy, &scored, &base)?,
+            src,
         ))
     }
 
@@ -201,6 +205,34 @@ impl Resolved {
             Relation::Behind | Relation::Contains => None,
         };
         cassette_facts(&*self.objects, diff, base, merged.as_ref())
+    }
+
+    /// The tests that the patch touches, as they merge.
+    fn touched(&self, diff: &OpenDiff, oracle: &Listing) -> Result<TouchedFacts, RepositoryError> {
+        let (objects, policy) = (&*self.objects, diff.diff().policy());
+        let of_class = |wanted| {
+            let changes = diff.diff().changes().iter();
+            let found = changes.filter(move |(_, class)| *class == wanted);
+            found.map(|(change, _)| &change.path).collect::<Vec<_>>()
+        };
+        let (touched, proposed) = (of_class(PathClass::Touched), of_class(PathClass::Proposed));
+        if touched.is_empty() && proposed.is_empty() {
+            return Ok(TouchedFacts::default());
+        }
+        let matters = |path: &GitPath| touched.contains(&path) || proposed.contains(&path);
+        let merged = self.tree(diff.touched_from(), &matters)?;
+        let mut before = vec![self.commits.base.tree.clone()];
+        for base in &self.commits.merge_bases {
+            before.push(objects.commit(base)?.0.tree);
+        }
+        let sides = touched::Sides {
+            objects,
+            policy,
+            oracle,
+            merged: &merged,
+            before: &before,
+        };
+        sides.facts(&touched, &proposed)
     }
 
     /// A root tree to read from. Conflicts count only where something is read that `matters`.

@@ -12,7 +12,8 @@ use super::parts;
 use super::turns::{Company, Turn, Turns};
 use super::uids::UidRange;
 use super::{
-    AttemptOrder, Deserved, FunctionDigest, Functions, PlantingPlan, RunEvent, RunFacts, RunOrder,
+    AttemptOrder, Deserved, FunctionDigest, Functions, MarksAsked, PlantingPlan, RunEvent,
+    RunFacts, RunOrder,
 };
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tribunal_core::id::RepoPath;
 use tribunal_core::judge::PlantedChange;
-use tribunal_core::outcome::{AttemptFacts, End, Lane};
+use tribunal_core::outcome::{AttemptFacts, End, Gained, Lane, MarksFound};
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::statement::Isolation;
 use tribunal_core::text::{shown, shown_block};
@@ -29,6 +30,8 @@ use tribunal_core::text::{shown, shown_block};
 const TEXT_OF_A_RUN: usize = 64 << 20;
 /// And of one attempt.
 const TEXT_OF_AN_ATTEMPT: usize = 8 << 20;
+/// Things that one changed file may be told to have gained.
+const GAINED: usize = 50;
 
 /// What a conversation needs besides its line.
 pub(crate) struct Stage<'a> {
@@ -99,6 +102,7 @@ pub(crate) async fn converse(
         undigested: learned.undigested,
         python_tag: talk.line.tag().to_owned(),
         plan: learned.plan,
+        marks: learned.marks,
     })
 }
 
@@ -149,6 +153,7 @@ struct Learned {
     digests: Vec<FunctionDigest>,
     undigested: Vec<(RepoPath, String)>,
     plan: Option<PlantingPlan>,
+    marks: Vec<MarksFound>,
 }
 
 impl Talk<'_> {
@@ -188,6 +193,9 @@ impl Talk<'_> {
         }
         if let Some(of) = order.plant {
             learned.plan = Some(self.plan(of).await?);
+        }
+        for asked in &order.marks {
+            learned.marks.push(self.marks(asked).await?);
         }
         Ok(learned)
     }
@@ -235,6 +243,38 @@ impl Talk<'_> {
                 .push((file.clone(), shown_block(&message, 2000)));
         }
         Ok(())
+    }
+
+    /// What a changed file gained: parsed there, never imported.
+    async fn marks(&mut self, asked: &MarksAsked) -> Result<MarksFound, Stop> {
+        let policy = &self.stage.order.policy;
+        let order = Order::Marks(messages::Marks::of(asked, policy));
+        self.line.order(&order).await?;
+        for text in std::iter::once(&asked.now).chain(&asked.before) {
+            self.line.tar(text.clone()).await?;
+        }
+        let limit = self.line.patience().marks;
+        let message = self.line.hear(limit, "reading marks").await?;
+        let Message::Marks(found) = message else {
+            return Err(Stop::Ours(unexpected(&message)));
+        };
+        if found.file != asked.file {
+            return Err(Wrong("marks of another file".to_owned()).into());
+        }
+        Ok(MarksFound {
+            file: found.file,
+            gained: found
+                .gained
+                .into_iter()
+                .take(GAINED)
+                .map(|gained| Gained {
+                    what: shown(&gained.what, 200),
+                    scope: shown(&gained.scope, 200),
+                    ..gained
+                })
+                .collect(),
+            unread: found.unread.map(|why| shown(&why, 300)),
+        })
     }
 
     /// What could be planted in src: read there, never imported.

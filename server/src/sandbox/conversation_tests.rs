@@ -30,6 +30,7 @@ fn impatient() -> Patience {
         ready: SOON,
         configure: SOON,
         digests: SOON,
+        marks: SOON,
         margin: SOON,
         piece: SOON,
     }
@@ -189,6 +190,7 @@ fn order(attempts: u32, src: usize) -> RunOrder {
         cassettes: Vec::new(),
         outside: None,
         plant: None,
+        marks: Vec::new(),
     }
 }
 

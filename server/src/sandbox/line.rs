@@ -29,6 +29,8 @@ pub(crate) struct Patience {
     pub(crate) configure: Duration,
     /// To compile one file.
     pub(crate) digests: Duration,
+    /// To compare the marks of one file.
+    pub(crate) marks: Duration,
     /// Beyond the attempt's own time-out, for killing and cleaning up.
     pub(crate) margin: Duration,
     /// To take one piece of what we say.
@@ -41,6 +43,7 @@ impl Default for Patience {
             ready: Duration::from_secs(60),
             configure: Duration::from_secs(120),
             digests: Duration::from_secs(60),
+            marks: Duration::from_secs(90),
             margin: Duration::from_secs(60),
             piece: Duration::from_secs(60),
         }
@@ -240,6 +243,7 @@ pub(crate) fn unexpected(message: &Message) -> Aborted {
         Message::AttemptEnd(_) => "attempt-end",
         Message::Digests(_) => "digests",
         Message::Planted(_) => "planted",
+        Message::Marks(_) => "marks",
         Message::Trouble(_) => "trouble",
     };
     internal(format!(

@@ -4,16 +4,17 @@
 //! doing and a bad frame is ours.
 
 use super::outside::Answered;
-use super::{AfterFailure, AttemptMode, AttemptOrder, Extent, Product, RunOrder};
+use super::{AfterFailure, AttemptMode, AttemptOrder, Extent, MarksAsked, Product, RunOrder};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tribunal_core::cassette::{Exchange, InEffect};
 use tribunal_core::id::{NodeId, RepoPath, Seed};
-use tribunal_core::judge::PlantedChange;
+use tribunal_core::judge::{FORBIDDEN, PlantedChange};
 use tribunal_core::outcome::{
-    Canaries, CassetteUse, End, ExceptionText, Phase, Raiser, Reads, Tamper, When,
+    Canaries, CassetteUse, End, ExceptionText, MarksFound, Phase, Raiser, Reads, Tamper, When,
 };
+use tribunal_core::policy::Policy;
 use tribunal_core::statement::Isolation;
 
 /// Bytes of a body in one frame, before they are base64.
@@ -36,6 +37,7 @@ pub(crate) enum Order<'a> {
     Attempt(Attempt<'a>),
     Digests { files: &'a [RepoPath] },
     Plant { seed: Seed, of: u32 },
+    Marks(Marks<'a>),
     Cassette(OnRecord<'a>),
     Body(BodyPiece<'a>),
     Answer(AnswerPiece<'a>),
@@ -244,6 +246,28 @@ pub(crate) struct AskHead {
     pub(crate) headers: Vec<(String, String)>,
 }
 
+/// One changed file whose marks are compared; its texts follow, one after the other.
+#[derive(Debug, Serialize)]
+pub(crate) struct Marks<'a> {
+    file: &'a RepoPath,
+    forbid: Vec<&'a str>,
+    sizes: Vec<usize>,
+}
+
+impl<'a> Marks<'a> {
+    pub(crate) fn of(asked: &'a MarksAsked, policy: &'a Policy) -> Self {
+        let more = policy.runs.forbid_marks.iter().map(String::as_str);
+        let now = std::iter::once(asked.now.len());
+        Self {
+            file: &asked.file,
+            forbid: FORBIDDEN.into_iter().chain(more).collect(),
+            sizes: now
+                .chain(asked.before.iter().map(|text| text.len()))
+                .collect(),
+        }
+    }
+}
+
 /// One part of an attempt to make.
 #[derive(Debug, Serialize)]
 pub(crate) struct Attempt<'a> {
@@ -326,6 +350,7 @@ pub(crate) enum Message {
     AttemptEnd(Box<Ended>),
     Digests(Digests),
     Planted(Planted),
+    Marks(MarksFound),
     Trouble(Trouble),
 }
 

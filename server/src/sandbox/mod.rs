@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tribunal_core::cassette::InEffect;
 use tribunal_core::id::{Digest, NodeId, RepoPath};
 use tribunal_core::judge::PlantedChange;
-use tribunal_core::outcome::{AttemptFacts, Lane, Pins};
+use tribunal_core::outcome::{AttemptFacts, Lane, MarksFound, Pins};
 
 pub use tribunal_core::outcome::FunctionDigest;
 use tribunal_core::policy::Policy;
@@ -205,6 +205,19 @@ pub struct RunOrder {
     pub outside: Option<std::sync::Arc<dyn Outside>>,
     /// How many changes of src are to be drawn for planting, by the policy's seed; `None`: none of that is asked.
     pub plant: Option<u32>,
+    /// Changed test files whose marks are to be compared; read before anything runs.
+    pub marks: Vec<MarksAsked>,
+}
+
+/// One changed file: its text, and those it had before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarksAsked {
+    /// Its path.
+    pub file: RepoPath,
+    /// What it says now.
+    pub now: bytes::Bytes,
+    /// What it said.
+    pub before: Vec<bytes::Bytes>,
 }
 
 /// Attempts that follow only if what was seen so far deserves them. Nothing of them enters the room before: they are
@@ -282,6 +295,8 @@ pub struct RunFacts {
     pub python_tag: String,
     /// What can be planted in src, where that was asked.
     pub plan: Option<PlantingPlan>,
+    /// What the changed files gained, in the order asked.
+    pub marks: Vec<MarksFound>,
 }
 
 /// What can be made wrong in src on purpose, to see whether the oracle notices.
@@ -340,6 +355,10 @@ pub trait Sandbox: Send + Sync {
     fn expect(&self, order: RunOrder) {
         drop(order);
     }
+
+    /// End a tree that one owner alone had. A tree that is not there is ended already; one that cannot be removed now goes
+    /// with the next sweep.
+    async fn unseal(&self, tree: SealedTree) -> Result<(), SandboxError>;
 
     /// Remove rooms that an earlier process of this server instance left behind, and sealed trees not in `keep`
     /// when `keep` is given.

@@ -227,6 +227,7 @@ impl Order {
             cassettes: Vec::new(),
             outside: None,
             plant: self.plant,
+            marks: Vec::new(),
         }
     }
 }

@@ -5,8 +5,8 @@ use super::judged::{About, Confidence, Ground, Judged, Origin, Verdict};
 use super::observed::Observed;
 use super::silences::{Heard, Hearing};
 use super::{
-    Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, alive, held_out, over_pinned, prose,
-    src_score, tampers,
+    Evidence, Incomplete, LONGEST, Terms, VerdictKind, Word, alive, held_out, merge_lane,
+    over_pinned, prose, src_score, tampers,
 };
 use crate::id::{RepoPath, UnixTime};
 use crate::lease::{LeaseFile, LeaseFileError};
@@ -64,6 +64,8 @@ pub(super) fn judge(
     }
     src.append(&mut held_out.src);
     src.append(&mut heard.src);
+    let mut merge = merge_lane::hear(terms.touched, &terms.runs.forbid_marks, &evidence.merge)?;
+    heard.flake.append(&mut merge.flake);
     let mut oracle = terms.oracle;
     let dead = alive::dead(evidence.liveness.null);
     src.extend(dead.clone());
@@ -85,6 +87,7 @@ pub(super) fn judge(
         seen: None,
     }));
     warnings.append(&mut heard.warnings);
+    warnings.append(&mut merge.warnings);
     warnings.extend(alive::weak(evidence.liveness.mutants));
     warnings.append(&mut held_out.warnings);
     warnings.extend(over_pinned::unused(
@@ -110,6 +113,7 @@ pub(super) fn judge(
         ],
         warnings,
         cases,
+        merge: merge.summary,
         leases: heard.leases,
         held_out_failures: held_out.failures,
         confidence: seen,
@@ -156,6 +160,7 @@ pub(super) fn unrun(grounds: Vec<Ground>, warnings: Vec<Ground>, gate: UnixTime)
         ],
         warnings,
         cases: Vec::new(),
+        merge: None,
         leases: Vec::new(),
         held_out_failures: Vec::new(),
         confidence: confidence(0),
@@ -216,7 +221,7 @@ fn tampered(attempts: &[Observed<'_>], lane: &str) -> Option<Ground> {
 }
 
 /// Nothing was seen in n attempts: with 95 % confidence the rate is below `1 - 0.05^(1/n)`.
-fn confidence(attempts: usize) -> Confidence {
+pub(super) fn confidence(attempts: usize) -> Confidence {
     let bound = match u32::try_from(attempts) {
         Ok(0) | Err(_) => 1.0,
         Ok(n) => 1.0 - 0.05_f64.powf(1.0 / f64::from(n)),

@@ -129,7 +129,7 @@ pub(super) fn entries<'a>(
 }
 
 /// Its outcome in every attempt; `None` where others speak for it in all of them.
-fn over(case: &Case, attempts: &[Observed<'_>]) -> Option<Vec<Outcome>> {
+pub(super) fn over(case: &Case, attempts: &[Observed<'_>]) -> Option<Vec<Outcome>> {
     let outcomes: Vec<Option<Outcome>> = attempts
         .iter()
         .map(|attempt| attempt.outcome(case))

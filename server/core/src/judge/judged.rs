@@ -2,7 +2,7 @@
 //!
 //! Values only. `Judged` has private fields: nothing can be stated or signed that the judge did not make.
 
-use super::{Diagnosis, VerdictKind, Word};
+use super::{Diagnosis, MergeSummary, VerdictKind, Word};
 use crate::id::{NodeId, RepoPath, UnixTime};
 use crate::outcome::{Class, ExceptionText, Outcome, When};
 use crate::plan::Finding;
@@ -174,6 +174,7 @@ pub struct Judged {
     pub(super) verdicts: [Verdict; 3],
     pub(super) warnings: Vec<Ground>,
     pub(super) cases: Vec<CaseSummary>,
+    pub(super) merge: Option<MergeSummary>,
     pub(super) leases: Vec<LeaseSummary>,
     pub(super) held_out_failures: Vec<String>,
     pub(super) confidence: Confidence,
@@ -206,6 +207,11 @@ impl Judged {
     #[must_use]
     pub fn cases(&self) -> &[CaseSummary] {
         &self.cases
+    }
+    /// The merge lane; `None` where the patch touches no test, or nothing ran.
+    #[must_use]
+    pub fn merge(&self) -> Option<&MergeSummary> {
+        self.merge.as_ref()
     }
     /// Every lease of the file.
     #[must_use]
@@ -266,6 +272,7 @@ impl Judged {
             ],
             warnings: vec![],
             cases: vec![],
+            merge: None,
             leases: vec![],
             held_out_failures: vec![],
             confidence: Confidence {

@@ -48,7 +48,7 @@ pub(super) fn grounds(entries: &[Entry<'_>], property: &[Observed<'_>]) -> Vec<G
 }
 
 /// What lies behind a case that is held against the patch.
-enum Cause {
+pub(super) enum Cause {
     /// Itself.
     Own,
     /// An attempt that died; told once.
@@ -59,7 +59,7 @@ enum Cause {
 
 const NOT_REACHED: &str = "";
 
-fn cause(entry: &Entry<'_>, code: Reason, property: &[Observed<'_>]) -> Cause {
+pub(super) fn cause(entry: &Entry<'_>, code: Reason, property: &[Observed<'_>]) -> Cause {
     if entry.case.origin == Origin::Foreign {
         return Cause::Own;
     }
@@ -124,7 +124,7 @@ pub(super) fn diagnosed(ground: Ground, entry: &Entry<'_>, attempts: &[Observed<
     }
 }
 
-fn own(entry: &Entry<'_>, code: Reason) -> Ground {
+pub(super) fn own(entry: &Entry<'_>, code: Reason) -> Ground {
     let total = entry.outcomes.len();
     let all: Vec<usize> = (1..=total).collect();
     let everywhere = prose::attempts(&all, total);
@@ -157,7 +157,12 @@ fn own(entry: &Entry<'_>, code: Reason) -> Ground {
     }
 }
 
-fn shared(code: Reason, what: String, entries: &[&Entry<'_>], property: &[Observed<'_>]) -> Ground {
+pub(super) fn shared(
+    code: Reason,
+    what: String,
+    entries: &[&Entry<'_>],
+    property: &[Observed<'_>],
+) -> Ground {
     let nodes: Vec<&NodeId> = entries.iter().map(|entry| &entry.case.node).collect();
     let cases = prose::cases(&nodes);
     let total = property.len();
@@ -209,7 +214,7 @@ fn shared(code: Reason, what: String, entries: &[&Entry<'_>], property: &[Observ
 }
 
 /// One ground per kind of death and place.
-fn deaths(entries: &[Entry<'_>], property: &[Observed<'_>]) -> Vec<Ground> {
+pub(super) fn deaths(entries: &[Entry<'_>], property: &[Observed<'_>]) -> Vec<Ground> {
     let mut groups: BTreeMap<(Reason, Option<&NodeId>), Vec<usize>> = BTreeMap::new();
     for (number, attempt) in (1..).zip(property) {
         if let Some(code) = death(attempt.facts.end.end) {
@@ -269,7 +274,7 @@ pub(super) fn death_ground(
 }
 
 /// A child was killed for memory, the attempt went on, and something in it is red.
-fn killed_children(entries: &[Entry<'_>], property: &[Observed<'_>]) -> Option<Ground> {
+pub(super) fn killed_children(entries: &[Entry<'_>], property: &[Observed<'_>]) -> Option<Ground> {
     let numbers: Vec<usize> = (1..)
         .zip(property)
         .filter(|(number, attempt)| {

@@ -6,7 +6,7 @@ use super::*;
 use crate::lease::ShortDigest;
 use crate::outcome::{
     AttemptEnd, CaseRecord, Class, CollectedCase, CollectionError, End, ExceptionText,
-    FunctionDigest, Lane, Phase, PhaseOutcome, Pins, Raiser, Reads, Silence, When,
+    FunctionDigest, Lane, MarksFound, Phase, PhaseOutcome, Pins, Raiser, Reads, Silence, When,
 };
 use crate::reason::Reason;
 
@@ -18,6 +18,7 @@ mod field;
 mod held_out;
 mod laws;
 mod leases;
+mod merge_lane;
 mod tampers;
 
 /// 2026-12-01T00:00:00Z.
@@ -228,6 +229,10 @@ struct Trial {
     shared: Vec<RepoPath>,
     must_fail: Vec<Attempt>,
     must_fail_base: Vec<Attempt>,
+    touched: TouchedFacts,
+    merge_base: Option<Attempt>,
+    merge_runs: Vec<MergeRun>,
+    merge_marks: Vec<MarksFound>,
 }
 
 const ALIVE: Liveness<'static> = Liveness {
@@ -258,6 +263,10 @@ fn trial(base: Attempt, property: Vec<Attempt>) -> Trial {
         shared: vec![],
         must_fail: vec![],
         must_fail_base: vec![],
+        touched: TouchedFacts::default(),
+        merge_base: None,
+        merge_runs: vec![],
+        merge_marks: vec![],
         need_shared: NeedShared::new(),
         null: ALIVE.null,
         mutants: None,
@@ -305,6 +314,7 @@ impl Trial {
             runs: &self.runs,
             shared: &self.shared,
             short: self.short,
+            touched: &self.touched,
             oracle: self.oracle.clone(),
             warnings: vec![],
         };
@@ -323,6 +333,11 @@ impl Trial {
                 base: &must_fail_base,
             },
             lease_side: &side,
+            merge: MergeEvidence {
+                base: self.merge_base.as_ref().map(|a| &a.0),
+                runs: &self.merge_runs,
+                marks: &self.merge_marks,
+            },
             functions: Functions {
                 digests: &self.digests,
                 tag: "cp313",

@@ -73,7 +73,7 @@ pub(super) fn sizes(limits: &Limits, src: &SrcFacts) -> Result<(), Refused> {
 /// Where a file runs in one process with the product, a runner package under src would be imported by the judge itself,
 /// base's own or not. In two processes each has its own copy.
 pub(super) fn runner_clash(policy: &Policy, src: &SrcFacts) -> Result<(), Refused> {
-    if policy.runner.shared.is_empty() {
+    if policy.runner.shared.is_empty() && src.touched.files.is_empty() {
         return Ok(());
     }
     match modules::runner_clash(&policy.runner.pythonpath, &src.entries) {
@@ -130,6 +130,11 @@ pub(super) fn check(policy: &Policy, facts: &SrcFacts) -> Vec<Finding> {
     findings.extend(modules::stdlib_shadows(&policy.runner.pythonpath, &src));
     findings.extend(shadow::shadows(&policy.runner.pythonpath, &src));
     findings
+}
+
+/// What is wrong with any path by its name.
+pub(super) fn artifact_by_name(path: &[u8]) -> Option<&'static str> {
+    artifact::by_name(path)
 }
 
 /// The src root that this path lies under: a folder with its slash, or the file itself.

@@ -1,5 +1,6 @@
 //! What planning must know of trees, read by the repository room and judged here.
 
+use super::TouchedFacts;
 use crate::cassette::CassetteFacts;
 use crate::git::{Entry, GitPath};
 use crate::id::{Digest, TreeId};
@@ -61,6 +62,8 @@ pub struct SrcFacts {
     pub entries: Vec<SrcEntry>,
     /// Base's leaves of class src, for "differs from base"; byte-sorted.
     pub base: Vec<(GitPath, Entry)>,
+    /// The touched tests that come with it.
+    pub touched: TouchedFacts,
 }
 
 impl SrcFacts {

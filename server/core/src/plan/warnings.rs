@@ -30,10 +30,11 @@ pub(super) fn of(diff: &DiffClass, src: &[SrcEntry]) -> Vec<Finding> {
     let unscored = diff.changes().iter().filter_map(|(change, class)| {
         let told = match class {
             PathClass::Other => "outside src and the tests: not applied",
-            PathClass::Touched => "a test outside the sealed ones: not run",
-            PathClass::Src | PathClass::Oracle | PathClass::Cassette | PathClass::Proposed => {
-                return None;
-            }
+            PathClass::Src
+            | PathClass::Oracle
+            | PathClass::Cassette
+            | PathClass::Proposed
+            | PathClass::Touched => return None,
         };
         Some(Finding::at(Reason::UnscoredChange, &change.path, told))
     });

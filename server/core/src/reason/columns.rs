@@ -57,8 +57,8 @@ impl Reason {
             | Self::OutOfMemory
             | Self::OutputLimit
             | Self::ProcessExit => &[SrcScore, FlakeLease],
-            Self::UnleasedSkip
-            | Self::LeaseDigestMismatch
+            Self::UnleasedSkip => &[FlakeLease, Warning],
+            Self::LeaseDigestMismatch
             | Self::LeaseExpired
             | Self::LeaseSignatureMissing
             | Self::LeaseSignatureMismatch

@@ -130,6 +130,19 @@ impl Sandbox for DockerSandbox {
         self.inner.pool.expect(&self.inner, order);
     }
 
+    async fn unseal(&self, tree: SealedTree) -> Result<(), SandboxError> {
+        let inner = Arc::clone(&self.inner);
+        let never = CancellationToken::new();
+        self.inner
+            .owned
+            .run(
+                &never,
+                |_| async move { volume::unseal(&inner, &tree).await },
+            )
+            .await?;
+        Ok(())
+    }
+
     async fn sweep(&self, keep: Option<&[Digest]>) -> Result<Swept, SandboxError> {
         if let Some(keep) = keep {
             self.inner.pool.keep_trees(keep).await;

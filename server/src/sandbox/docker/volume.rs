@@ -176,6 +176,13 @@ pub(super) async fn hold(
     Ok(guard)
 }
 
+/// End the tree. Its mark goes first, so that one whose volume stays is swept.
+pub(super) async fn unseal(inner: &Inner, tree: &SealedTree) -> Result<(), Aborted> {
+    let _turn = inner.trees.write(&tree.digest).await;
+    inner.marks.forget(&tree.digest).await?;
+    remove(inner, &inner.instance.volume(&tree.digest)).await
+}
+
 /// The volume, if it is there.
 pub(super) async fn inspect(inner: &Inner, volume: &str) -> Result<Option<Volume>, Aborted> {
     let engine = inner.engine.get().await?;

@@ -47,6 +47,10 @@ enum Order {
     /// Nothing here reads a clock, so a record changes nothing.
     Cassette {},
     Body {},
+    Marks {
+        file: String,
+        sizes: Vec<usize>,
+    },
     Bye,
 }
 
@@ -129,6 +133,7 @@ impl Harness {
                 Order::Digests { files } => self.digests(&files).await?,
                 Order::Plant { of } => self.plan(of).await?,
                 Order::Cassette {} | Order::Body {} => {}
+                Order::Marks { file, sizes } => self.marks(&file, &sizes).await?,
                 Order::SrcEnd => return Err(Over::Trouble("src-end without src".to_owned())),
                 Order::Bye => return Ok(()),
             }
@@ -150,6 +155,7 @@ impl Harness {
                     | Order::Plant { .. }
                     | Order::Cassette {}
                     | Order::Body {}
+                    | Order::Marks { .. }
                     | Order::Bye => {
                         return Err(Over::Trouble("an order inside the src tar".to_owned()));
                     }
@@ -205,6 +211,32 @@ impl Harness {
             .collect();
         let functions = !mutants.is_empty();
         self.say(&json!({ "type": "planted", "functions": functions, "mutants": mutants }))
+            .await
+    }
+
+    /// A line that begins with `@skip` is what silences in this dialect.
+    async fn marks(&mut self, file: &str, sizes: &[usize]) -> Result<(), Over> {
+        let (mut texts, whole) = (Vec::new(), sizes.iter().sum());
+        while texts.len() < whole {
+            match self.frame().await? {
+                Frame::Tar(piece) => texts.extend_from_slice(&piece),
+                Frame::Json(_) => return Err(Over::Trouble("an order inside texts".to_owned())),
+            }
+        }
+        let mut rest = texts.as_slice();
+        let mut counts = Vec::new();
+        for size in sizes {
+            let (text, after) = rest.split_at_checked(*size).unwrap_or((rest, &[]));
+            let text = String::from_utf8_lossy(text);
+            let silencing = |line: &&str| line.trim_start().starts_with("@skip");
+            counts.push(text.lines().filter(silencing).count());
+            rest = after;
+        }
+        let before = counts.iter().skip(1).max().copied().unwrap_or(0);
+        let gained: Vec<Value> = (before..counts.first().copied().unwrap_or(0))
+            .map(|_| json!({ "what": "skip", "scope": "", "line": 1, "kind": "silence" }))
+            .collect();
+        self.say(&json!({ "type": "marks", "file": file, "gained": gained, "unread": null }))
             .await
     }
 

@@ -139,6 +139,11 @@ impl Sandbox for FakeSandbox {
         Ok(facts)
     }
 
+    async fn unseal(&self, tree: SealedTree) -> Result<(), SandboxError> {
+        lock(&self.inner.trees).remove(&tree.digest);
+        Ok(())
+    }
+
     async fn sweep(&self, keep: Option<&[Digest]>) -> Result<Swept, SandboxError> {
         let mut trees = lock(&self.inner.trees);
         let before = trees.len();
