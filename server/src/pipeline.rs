@@ -10,6 +10,7 @@ mod deliver;
 mod evidence;
 mod held_out;
 mod look;
+mod merge_lane;
 mod modes;
 mod must_fail;
 mod mutants;
@@ -197,9 +198,14 @@ pub async fn score(
         }
         Plan::Run(plan) => {
             let objects = admitted.objects;
-            let (plan, overlay) = off(move || {
-                let overlay = overlay::build(objects, &plan)?;
-                Ok::<_, Aborted>((plan, overlay))
+            let (plan, overlay, laid) = off(move || {
+                let overlay = overlay::build(Arc::clone(&objects), &plan)?;
+                let changes = &plan.touched().changes;
+                let laid = match changes.is_empty() {
+                    true => None,
+                    false => Some(overlay::lay(objects, &plan, &overlay, changes)?),
+                };
+                Ok::<_, Aborted>((plan, overlay, laid))
             })
             .await?;
             let run = evidence::Run {
@@ -213,12 +219,16 @@ pub async fn score(
             let _busy = rooms.vigil.busy(plan.patch().policy().limits.cpus);
             let ground = run.ground().await?;
             timings.prepare_ms = millis(begun.elapsed());
-            let evidence = run.gather(&ground, admitted.freshness, gate).await?;
+            let mut evidence = run.gather(&ground, admitted.freshness, gate).await?;
+            evidence.merge = run
+                .merge_lane(&ground, laid.as_ref(), admitted.freshness)
+                .await?;
             let judged = judge::judge(&plan, &evidence.of(&ground), gate)
                 .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
             let failures = run.count(judged.held_out_failures().to_vec()).await?;
             timings.property_ms = millis(evidence.property.took);
             timings.held_out_ms = millis(evidence.held_out.took);
+            timings.merge_lane_ms = millis(evidence.merge.took);
             timings.lease_side_ms = millis(evidence.lease_side.took);
             timings.total_ms = millis(admitted.at.elapsed());
             let ran = deliver::Ran {

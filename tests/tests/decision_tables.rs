@@ -334,6 +334,117 @@ fn row_08_lease_file_and_src_in_one_patch_is_not_run_for_any_role() {
     }
 }
 
+/// The small repository with tests outside the sealed ones, and few attempts.
+fn with_tests() -> Repo {
+    let repo = Repo::small();
+    repo.write(
+        "ci/tribunal.toml",
+        "version = 1\n[runs]\nreruns = 2\nheld_out = 0\n",
+    );
+    repo.write(
+        "tests/test_old.py",
+        "from calc import total\n\n\ndef test_old():\n    assert total([2]) == 2\n",
+    );
+    repo.commit("tests");
+    repo
+}
+
+#[test]
+fn row_09_touched_tests_that_hold_are_merge_ok() {
+    let stage = Stage::of(&with_tests());
+    stage.workspace.write(
+        "tests/test_new.py",
+        "from calc import total\n\n\ndef test_new():\n    assert total([1, 2]) == 3\n",
+    );
+    honest_patch(&stage.workspace);
+    stage.score(&stage.agent()).expect_code(0);
+    stage.expect(["PASS", "PASS", "PASS"]);
+    let lane = &report(&stage.out())["merge_lane"];
+    assert_eq!(lane["files"][0]["file"], "tests/test_new.py", "{lane:#}");
+    assert_eq!(lane["files"][0]["attempts"], 2);
+    assert_eq!(
+        lane["files"].as_array().unwrap().len(),
+        1,
+        "what is not touched does not run"
+    );
+    assert_eq!(lane["cases"][0]["node"], "tests/test_new.py::test_new");
+    assert_eq!(lane["cases"][0]["class"], "stable pass");
+    let signed = std::fs::read_to_string(stage.out().join("flake_lease.json")).unwrap();
+    let statement: Value = serde_json::from_str(&signed).unwrap();
+    let bound = &statement["predicate"]["mergeLane"]["files"]["tests/test_new.py"];
+    assert_eq!(bound, &serde_json::json!({ "cases": 1, "attempts": 2 }));
+    let junit = std::fs::read_to_string(stage.out().join("junit.xml")).unwrap();
+    assert!(
+        junit.contains("tribunal merge lane") && junit.contains("test_new"),
+        "{junit}"
+    );
+    let join = stage.join(&[]);
+    join.expect_code(0);
+    assert_eq!(join.stdout.trim(), "MERGE_OK");
+}
+
+#[test]
+fn row_12_a_new_mark_blocks_with_an_exit_code_of_its_own() {
+    let stage = Stage::of(&with_tests());
+    let old = "from calc import total\n\n\ndef test_old():\n    assert total([2]) == 2\n";
+    let texts = [
+        format!(
+            "import pytest\n{}",
+            old.replace("def test", "@pytest.mark.flaky(reruns=2)\ndef test")
+        ),
+        format!("import pytest as p\nm = p.mark\npytestmark = [m.xfail(strict=False)]\n{old}"),
+        format!(
+            "import unittest\n{}",
+            old.replace("def test", "@unittest.skip('later')\ndef test")
+        ),
+    ];
+    for text in texts {
+        stage.workspace.write("tests/test_old.py", &text);
+        stage.workspace.commit("quieter");
+        stage.score(&stage.agent()).expect_code(2);
+        stage.expect(["PASS", "PASS", "FAIL"]);
+        assert!(
+            stage.reasons().contains("forbidden-mark"),
+            "{}",
+            stage.reasons()
+        );
+        stage.join(&[]).expect_code(2);
+    }
+    // Once it is reverted nothing is touched any more.
+    stage.workspace.write("tests/test_old.py", old);
+    honest_patch(&stage.workspace);
+    stage.score(&stage.agent()).expect_code(0);
+    stage.expect(["PASS", "PASS", "PASS"]);
+}
+
+#[test]
+fn row_14_the_same_failure_every_time_blocks_until_it_is_explained() {
+    let stage = Stage::of(&with_tests());
+    let wrong = "from calc import total\n\n\ndef test_new():\n    assert total([1, 2]) == 4\n";
+    stage.workspace.write("tests/test_new.py", wrong);
+    stage.workspace.commit("a wrong test");
+    stage.score(&stage.agent()).expect_code(1);
+    stage.expect(["PASS", "PASS", "FAIL"]);
+    assert!(
+        stage.reasons().contains("merge-lane-red"),
+        "{}",
+        stage.reasons()
+    );
+    assert!(stage.reasons().contains("test_new"));
+    let join = stage.join(&[]);
+    join.expect_code(1);
+    assert_eq!(
+        join.stdout.trim(),
+        "MERGE_BLOCKED: src_score=PASS oracle_integrity=PASS flake_lease=FAIL"
+    );
+    stage
+        .workspace
+        .write("tests/test_new.py", wrong.replace("== 4", "== 3"));
+    stage.workspace.commit("a right test");
+    stage.score(&stage.agent()).expect_code(0);
+    stage.expect(["PASS", "PASS", "PASS"]);
+}
+
 /// So many days from now, as the lease tool takes it.
 fn in_days(days: u32) -> String {
     format!("{days}d")

@@ -11,6 +11,7 @@ from typing import Any
 
 SEED_MAX = 4_294_967_295
 SECRET = 16
+TEXT_MAX = 16 << 20
 ISOLATIONS = ("split", "shared")
 MODES = ("silenced", "unsilenced", "must-fail", "merge")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -158,6 +159,26 @@ class Plant:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """Asks what a changed file gained; its texts follow as raw frames, the present one first."""
+
+    file: str
+    forbid: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "Marks":
+        sizes = data.get("sizes")
+        if not isinstance(sizes, list) or not sizes:
+            raise BadOrder("marks without texts")
+        return cls(
+            repo_path(_text(data, "file")),
+            _texts(data, "forbid"),
+            tuple(_whole({"size": size}, "size", 0, TEXT_MAX) for size in sizes),
+        )
+
+
+@dataclass(frozen=True)
 class Attempt:
     """One part of an attempt to make, with its pins."""
 
@@ -178,6 +199,15 @@ class Attempt:
     @property
     def unsilenced(self) -> bool:
         return self.mode == "unsilenced"
+
+    @property
+    def marks_off(self) -> bool:
+        """Skip and xfail marks are taken off; in `merge` mode a skip that the code itself raises stays one."""
+        return self.mode in ("unsilenced", "merge")
+
+    @property
+    def merge(self) -> bool:
+        return self.mode == "merge"
 
     @property
     def must_fail(self) -> bool:

@@ -82,6 +82,7 @@ class Plugin:
         self._judge = Judge(sides, exceptions, order.unsilenced)
         self._silences = Silences(self._judge)
         self._collected = Collected()
+        self._gathered: list[pytest.Item] = []  # before any hook chose among them
         self._number = 0
         self._inside = False  # in a report of our own, not one of a subtest
         self._subtests: list[Phase] = []
@@ -126,15 +127,21 @@ class Plugin:
     def pytest_make_collect_report(
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        self._silences.open(collector, self._order.unsilenced)
+        self._silences.open(collector, self._order.marks_off)
         report = yield
         self._silences.collected(collector, report, self._collected, self._exceptions)
         return report
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        self._gathered.append(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         hypothesis_settings.register(session.config.pluginmanager)
         items = list(session.items)
+        if self._order.merge:  # what a hook deselected runs all the same
+            kept = {id(item) for item in items}
+            items += [item for item in self._gathered if id(item) not in kept]
         names = unique([name(item) for item in items])
         cases = []
         for item, node in zip(items, names, strict=True):
@@ -161,7 +168,7 @@ class Plugin:
 
     def _run(self, cases: list[tuple[int, pytest.Item, str]]) -> None:
         chosen = [each for each in cases if self._selected(each[2])]
-        if self._order.unsilenced:
+        if self._order.marks_off:
             unsilence([item for _, item, _ in chosen])
         SWITCH.arm()  # whatever the null product has of functions raises from here on
         for (number, item, node), (_, nextitem, _) in zip(chosen, [*chosen[1:], (-1, None, "")], strict=False):

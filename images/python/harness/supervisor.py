@@ -16,12 +16,12 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 
-from . import canary, counts, digesting, etc, placement, planting, sweep
+from . import canary, counts, digesting, etc, marking, placement, planting, sweep
 from .cassettes import Deck, NoReplay, Shelf
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
 from .layout import CASE_OUTPUT_FACTOR, LINKS, Layout, package_version
 from .listings import Listings
-from .orders import Attempt, BadOrder, Configure, Plant, digest_files, src_size
+from .orders import Attempt, BadOrder, Configure, Marks, Plant, digest_files, src_size
 from .output import Output
 from .overlay import Overlay, OverlayError, TarStream
 from .pins import PinPage
@@ -102,6 +102,7 @@ class Supervisor:
         handlers: dict[str, Callable[[Message], None]] = {
             "configure": self._configure, "warm": self._warm, "src": self._src, "attempt": self._attempt,
             "digests": self._digests, "plant": self._plant, "cassette": self._cassette, "body": self._body,
+            "marks": self._marks,
         }  # fmt: skip
         while (frame := self._server.receive()) is not None:
             kind, body = frame
@@ -203,7 +204,7 @@ class Supervisor:
             self._shelf, pins, self._transport or NoReplay(), order.clock, order.seed,
             lambda number: counts.listed(self._layout.counts, uids, number),
         )  # fmt: skip
-        whole = not order.collect_only and order.only is None and not order.unsilenced
+        whole = not order.collect_only and order.only is None and not order.marks_off
         task = Task(
             order, uid, product_uid, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
             order.questions or secrets.token_bytes(16), 80 + secrets.randbelow(40),
@@ -298,6 +299,20 @@ class Supervisor:
     def _digests(self, message: Message) -> None:
         for frame in digesting.answers(self._layout.tree, digest_files(message)):
             self._server.send(frame)
+
+    def _marks(self, message: Message) -> None:
+        order = Marks.parse(message)
+        whole = bytearray()
+        while len(whole) < sum(order.sizes):
+            frame = self._server.receive()
+            if frame is None or frame[0] != TAR or len(whole) + len(frame[1]) > sum(order.sizes):
+                raise BadOrder("the texts are not as announced")
+            whole += frame[1]
+        texts, at = [], 0
+        for size in order.sizes:
+            texts.append(bytes(whole[at : at + size]))
+            at += size
+        self._server.send(marking.answer(order, texts))
 
     def _plant(self, message: Message) -> None:
         if self._configured is None:

@@ -29,13 +29,33 @@ pub fn render(judged: &Judged, audience: Audience) -> String {
             .map(|case| element(case, audience))
             .collect(),
     };
-    let kept = fitting(&elements);
-    let count = |kind: Kind| elements.iter().filter(|(k, _)| *k == kind).count();
+    let touched: Vec<(Kind, String)> = match level {
+        FeedbackLevel::Verdict => Vec::new(),
+        FeedbackLevel::Names | FeedbackLevel::Full => judged
+            .merge()
+            .iter()
+            .flat_map(|lane| &lane.cases)
+            .map(|case| element(case, audience))
+            .collect(),
+    };
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    let mut room = LIMIT.saturating_sub(1024);
+    suite(&mut out, "tribunal", &elements, &mut room);
+    if !touched.is_empty() {
+        suite(&mut out, "tribunal merge lane", &touched, &mut room);
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+/// One suite, as far as there is room.
+fn suite(out: &mut String, name: &str, elements: &[(Kind, String)], room: &mut usize) {
+    let kept = fitting(elements, room);
+    let count = |kind: Kind| elements.iter().filter(|(k, _)| *k == kind).count();
     // Writing to a String cannot fail.
     let _ = writeln!(
         out,
-        "<testsuite name=\"tribunal\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">",
+        "<testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">",
         elements.len(),
         count(Kind::Failure),
         count(Kind::Error),
@@ -51,8 +71,7 @@ pub fn render(judged: &Judged, audience: Audience) -> String {
     for text in kept {
         out.push_str(text);
     }
-    out.push_str("</testsuite>\n</testsuites>\n");
-    out
+    out.push_str("</testsuite>\n");
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,13 +83,12 @@ enum Kind {
 }
 
 /// What has room, in order: everything that is no pass first, then passes.
-fn fitting(elements: &[(Kind, String)]) -> Vec<&str> {
-    let mut room = LIMIT.saturating_sub(1024);
+fn fitting<'a>(elements: &'a [(Kind, String)], room: &mut usize) -> Vec<&'a str> {
     let mut keep = vec![false; elements.len()];
     for passes in [false, true] {
         for ((kind, text), keep) in elements.iter().zip(&mut keep) {
-            if (*kind == Kind::Pass) == passes && text.len() <= room {
-                room -= text.len();
+            if (*kind == Kind::Pass) == passes && text.len() <= *room {
+                *room -= text.len();
                 *keep = true;
             }
         }

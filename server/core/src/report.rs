@@ -63,6 +63,9 @@ pub struct Report {
     pub held_out: HeldOutPart,
     /// Cases: what is not a stable pass first where not all have room.
     pub cases: Vec<CasePart>,
+    /// The merge lane: the tests that the patch touches; left out where it touches none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge_lane: Option<MergePart>,
     /// Leases of the lease file.
     pub leases: Vec<LeasePart>,
     /// What the patch does to cassettes and their ledger, by pin name.
@@ -202,6 +205,26 @@ pub struct CasePart {
     /// What it said there; for the operator alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out_failure: Option<FailurePart>,
+}
+
+/// The merge lane, or proposed tests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergePart {
+    /// Its files, with how often they ran.
+    pub files: Vec<MergeFilePart>,
+    /// Its cases, as those of the sealed files; none has a say in `src_score`.
+    pub cases: Vec<CasePart>,
+}
+
+/// One touched file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergeFilePart {
+    /// Its path.
+    pub file: RepoPath,
+    /// Attempts that the judge saw of this content.
+    pub attempts: usize,
+    /// The 95 % upper bound on a failure rate that none of them showed.
+    pub upper_bound: f64,
 }
 
 /// What a case said where it did not pass.
@@ -368,6 +391,9 @@ pub struct Timings {
     pub held_out_ms: u64,
     /// The lease side run.
     pub lease_side_ms: u64,
+    /// The merge lane.
+    #[serde(default)]
+    pub merge_lane_ms: u64,
     /// From admission to the judgement.
     pub total_ms: u64,
 }

@@ -74,6 +74,7 @@ pub(crate) fn scored() -> Scored {
         ledger: Vec::new(),
         planned_attempts: 7,
         held_out: crate::statement::HeldOut::default(),
+        merge_overlay: None,
         isolation: BTreeMap::from([(
             "tests/sealed/test_\u{e9}.py".parse().unwrap(),
             Isolation::Shared,

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 mod payload;
 
-pub use payload::{Attempts, Predicate, Result, Statement, Subject};
+pub use payload::{Attempts, MergeFile, MergeLane, Predicate, Result, Statement, Subject};
 pub(crate) use payload::{TestResult, subjects};
 
 /// The statement form of in-toto.
@@ -129,6 +129,8 @@ pub struct Scored {
     pub planned_attempts: u32,
     /// Draws of held-out pins.
     pub held_out: HeldOut,
+    /// What the merge lane ran; `None` where the patch touches no test, or nothing ran.
+    pub merge_overlay: Option<Digest>,
     /// How each sealed file ran; empty where nothing ran.
     pub isolation: BTreeMap<RepoPath, Isolation>,
 }
@@ -155,6 +157,8 @@ pub struct Ran {
     pub runner: String,
     /// Draws of held-out pins.
     pub held_out: HeldOut,
+    /// The touched tests laid over the oracle's tree, with the scored src.
+    pub merge_overlay: Option<Digest>,
     /// How each sealed file ran.
     pub isolation: BTreeMap<RepoPath, Isolation>,
 }
@@ -164,15 +168,16 @@ impl Scored {
     #[must_use]
     pub fn of(score: ScoreId, scorer: Scorer, patch: &ScoredPatch, ran: Option<Ran>) -> Self {
         let commits = patch.commits();
-        let (overlay, image, runner, held_out, isolation) = match ran {
+        let (overlay, image, runner, held_out, merge_overlay, isolation) = match ran {
             Some(ran) => (
                 Some(ran.overlay),
                 Some(ran.image),
                 Some(ran.runner),
                 ran.held_out,
+                ran.merge_overlay,
                 ran.isolation,
             ),
-            None => (None, None, None, HeldOut::default(), BTreeMap::new()),
+            None => (None, None, None, HeldOut::default(), None, BTreeMap::new()),
         };
         let tree = |(root, tree): &(String, TreeId)| SrcTree {
             root: root.clone(),
@@ -202,6 +207,7 @@ impl Scored {
             ledger: patch.ledger().to_vec(),
             planned_attempts: patch.policy().runs.reruns,
             held_out,
+            merge_overlay,
             isolation,
         }
     }
@@ -350,10 +356,31 @@ fn statement(verdict: &Verdict, judged: &Judged, binding: &Binding<'_>) -> State
                     .collect(),
             },
             isolation: scored.isolation.clone(),
+            merge_lane: merge_lane(judged, scored),
             reports: binding.reports.clone(),
             gate_time: payload::time(judged.gate_time()),
             issued_at: payload::time(binding.issued_at),
             valid_until: payload::time(judged.valid_until()),
         },
     }
+}
+
+/// What the merge lane ran; the same in all three.
+fn merge_lane(judged: &Judged, scored: &Scored) -> Option<MergeLane> {
+    let (lane, overlay) = (judged.merge()?, scored.merge_overlay.clone()?);
+    let cases = |file: &RepoPath| {
+        let all = lane.cases.iter();
+        all.filter(|case| case.file.as_ref() == Some(file)).count()
+    };
+    let files = lane.files.iter().map(|(file, seen)| {
+        let stated = MergeFile {
+            cases: cases(file),
+            attempts: seen.attempts,
+        };
+        (file.clone(), stated)
+    });
+    Some(MergeLane {
+        overlay,
+        files: files.collect(),
+    })
 }

@@ -231,6 +231,7 @@ fn published(
         property: &property,
         held_out: &[],
         lease_side: &[],
+        merge_lane: &[],
         oracle: None,
         timings: Timings::default(),
     });
@@ -272,6 +273,7 @@ fn ran() -> Ran {
         image: "sha256:1".into(),
         runner: "sha256:2".into(),
         held_out: Default::default(),
+        merge_overlay: None,
         isolation: [(FILE.parse::<RepoPath>().unwrap(), Isolation::Shared)].into(),
     }
 }

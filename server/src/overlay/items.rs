@@ -84,7 +84,7 @@ pub(super) struct Sealed {
 /// The sealed side is the oracle's alone, but for what lies in a folder called `fixtures` outside of the sealed tests:
 /// that is data for both sides. A `conftest.py` of the oracle's is closed wherever it is; its other names (pytest's and
 /// the interpreter's own files) say nothing that a product could use.
-fn readers(paths: &Paths, path: &GitPath) -> Readers {
+pub(super) fn readers(paths: &Paths, path: &GitPath) -> Readers {
     if class_of(paths, path) != PathClass::Oracle {
         return Readers::Everyone;
     }
@@ -106,7 +106,7 @@ fn readers(paths: &Paths, path: &GitPath) -> Readers {
 }
 
 /// The same for a directory: as a file in it would be.
-fn directory_readers(paths: &Paths, path: &GitPath) -> Readers {
+pub(super) fn directory_readers(paths: &Paths, path: &GitPath) -> Readers {
     readers(paths, &path.join(b"x"))
 }
 
@@ -376,7 +376,7 @@ fn directories<'a>(
 }
 
 /// The directories above a path that are longer than `from` bytes.
-fn ancestors(path: &[u8], from: usize) -> impl Iterator<Item = &[u8]> {
+pub(super) fn ancestors(path: &[u8], from: usize) -> impl Iterator<Item = &[u8]> {
     let slashes = path
         .iter()
         .enumerate()
@@ -386,7 +386,7 @@ fn ancestors(path: &[u8], from: usize) -> impl Iterator<Item = &[u8]> {
 }
 
 /// One leaf of src; `None` where base's own is left out. What base does not have was admitted, or it is our mistake.
-fn leaf(
+pub(super) fn leaf(
     objects: &dyn Objects,
     path: &GitPath,
     entry: &Entry,

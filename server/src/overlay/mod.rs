@@ -5,8 +5,11 @@
 //! trouble. Fails with `OverlayError`, which is always ours.
 
 mod items;
+mod laid;
 mod roots;
 mod tar;
+
+pub use laid::{LaidOverlay, Texts, lay};
 
 use crate::repository::{Objects, RepositoryError};
 use crate::sandbox::TreeToSeal;
@@ -140,6 +143,12 @@ fn build_from(
 }
 
 impl SealedOverlay {
+    /// Where its bytes come from.
+    #[must_use]
+    pub fn objects(&self) -> Arc<dyn Objects> {
+        Arc::clone(&self.objects)
+    }
+
     /// Over the path, mode and object id of everything that is scored: evidence belongs to this content.
     #[must_use]
     pub fn digest(&self) -> &Digest {

@@ -57,6 +57,7 @@ pub(super) async fn publish(
         None => (&nothing, &nothing),
     };
     let held_out = ran.as_ref().map(|ran| ran.evidence.held_out.sources());
+    let merge_lane = ran.as_ref().map(|ran| ran.evidence.merge.sources());
     let report = Report::of(Material {
         judged,
         scored: &scored,
@@ -65,6 +66,7 @@ pub(super) async fn publish(
         property: &property.sources(),
         held_out: held_out.as_deref().unwrap_or_default(),
         lease_side: &lease_side.sources(),
+        merge_lane: merge_lane.as_deref().unwrap_or_default(),
         oracle: ran.as_ref().map(|ran| ran.ground.liveness()),
         timings,
     });
@@ -121,6 +123,7 @@ fn stated(ran: &Ran<'_>, policy: &Policy) -> statement::Ran {
             seen: u32::try_from(ran.evidence.held_out.head.len()).unwrap_or(u32::MAX),
             failures: ran.failures.clone(),
         },
+        merge_overlay: ran.evidence.merge.overlay.clone(),
         isolation: ran
             .files
             .iter()

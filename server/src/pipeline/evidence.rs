@@ -5,6 +5,7 @@
 
 use super::base::{BaseRun, key};
 use super::held_out::HeldOutRuns;
+use super::merge_lane::MergeLane;
 use super::must_fail::MustFailRuns;
 use super::{Rooms, off};
 use crate::clock;
@@ -56,6 +57,7 @@ pub(super) struct Evidence {
     pub(super) held_out: HeldOutRuns,
     pub(super) must_fail: MustFailRuns,
     pub(super) lease_side: LaneEvidence,
+    pub(super) merge: MergeLane,
 }
 
 /// What becomes of the attempts of a run, and who hears of them meanwhile.
@@ -119,6 +121,7 @@ impl Evidence {
             held_out: self.held_out.of(),
             must_fail: self.must_fail.of(),
             lease_side: &self.lease_side.attempts,
+            merge: self.merge.of(),
             functions: Functions {
                 digests: &ground.base.digests,
                 tag: &ground.base.python_tag,
@@ -187,6 +190,7 @@ impl Run<'_> {
             held_out: self.held_out_before(&keep).await?,
             must_fail: MustFailRuns::default(),
             lease_side: LaneEvidence::default(),
+            merge: MergeLane::default(),
         };
         self.property(ground, self.pinned(), freshness, &keep, &mut evidence)
             .await?;

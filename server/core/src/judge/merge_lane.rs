@@ -10,7 +10,7 @@ use super::held_out::HeldOutCase;
 use super::judged::{About, CaseSummary, Confidence, Ground, OnBase, Origin};
 use super::observed::Observed;
 use super::src_score::{self, Cause};
-use super::{Incomplete, bench, prose};
+use super::{Incomplete, Owed, bench, prose};
 use crate::id::{NodeId, RepoPath};
 use crate::outcome::{
     AttemptFacts, Class, CollectedCase, End, GainedKind, Leased, MarksFound, Outcome, class_of,
@@ -387,6 +387,7 @@ impl Heard {
                 }
                 Cause::Own => {
                     let ground = src_score::own(entry, as_seen);
+                    let ground = src_score::diagnosed(ground, entry, observed);
                     self.flake.push(Ground {
                         reason: code,
                         ..ground
@@ -439,17 +440,11 @@ impl Heard {
     }
 }
 
-/// Why a case that differs between attempts is held against the patch: threads and wall sleep cannot be pinned.
+/// Why a case that differs between attempts is held against the patch. What no record can hold still does not belong here.
 fn mixed(entry: &Entry<'_>, observed: &[Observed<'_>]) -> Reason {
-    let records = observed.iter().flat_map(|o| &o.facts.cases);
-    let own = records.filter(|record| record.node == entry.case.node);
-    let unpinnable = own
-        .flat_map(|record| [&record.reads.oracle, &record.reads.product])
-        .any(|counts| counts.threads > 0 || counts.sleeps > 0);
-    if unpinnable {
-        Reason::UnpinnableSource
-    } else {
-        Reason::CassetteGap
+    match docket::diagnosed(entry, observed).map(|diagnosis| diagnosis.owed) {
+        Some(Owed::Neither) => Reason::UnpinnableSource,
+        Some(Owed::CassettePin | Owed::Property) | None => Reason::CassetteGap,
     }
 }
 

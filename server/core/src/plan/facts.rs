@@ -112,6 +112,7 @@ mod tests {
             ]
             .map(|path| (GitPath::new(path), blob.clone()))
             .to_vec(),
+            touched: TouchedFacts::default(),
         };
         let names = |roots: &[&str]| {
             let roots: Vec<String> = roots.iter().map(|&root| root.to_owned()).collect();

@@ -494,7 +494,7 @@ const WARNINGS: &[(&str, Twist, Trees, &[&str])] = &[
     ("none", |_| {}, &["src/a.py", "tests/proposed/test_x.py"], &[]),
     ("stale", |p| p.commits.base_tip = object("tip").to_string().parse().unwrap(), &["src/a.py"], &["stale-base -"]),
     ("behind", |p| p.commits.relation = Relation::Behind, &["src/a.py"], &["head-behind-base -"]),
-    ("unscored", |_| {}, &["src/a.py", "README", "tests/test_x.py"], &["unscored-change README", "unscored-change tests/test_x.py"]),
+    ("unscored", |_| {}, &["src/a.py", "README", "tests/test_x.py"], &["unscored-change README"]),
     ("pointer_in_src", |_| {}, &["src/data.bin=lfs"], &["lfs-pointer src/data.bin"]),
 ];
 

@@ -2,12 +2,12 @@
 
 use super::{
     AttemptPart, CasePart, ChangeKind, ChangePart, EvidencePart, FailurePart, Feedback,
-    HeldOutPart, IsolationPart, LeasePart, OraclePart, PinsPart, PlantedPart, ReasonPart, Report,
-    SCHEMA, Timings, VerdictPart,
+    HeldOutPart, IsolationPart, LeasePart, MergeFilePart, MergePart, OraclePart, PinsPart,
+    PlantedPart, ReasonPart, Report, SCHEMA, Timings, VerdictPart,
 };
 use crate::classify::PathClass;
 use crate::git::Change;
-use crate::judge::{CaseSummary, FailureText, Ground, Judged, Liveness};
+use crate::judge::{CaseSummary, FailureText, Ground, Judged, Liveness, MergeSummary};
 use crate::outcome::{AttemptFacts, Class, Outcome};
 use crate::policy::PinPolicy;
 use crate::statement::{Isolation, Scored};
@@ -38,6 +38,8 @@ pub struct Material<'a> {
     pub held_out: &'a [(AttemptSource, &'a AttemptFacts)],
     /// Attempts of the lease side run.
     pub lease_side: &'a [(AttemptSource, &'a AttemptFacts)],
+    /// Attempts of the merge lane.
+    pub merge_lane: &'a [(AttemptSource, &'a AttemptFacts)],
     /// What is known of the oracle; `None` where nothing ran.
     pub oracle: Option<Liveness<'a>>,
     /// Where the time went.
@@ -56,6 +58,7 @@ impl Report {
             property,
             held_out,
             lease_side,
+            merge_lane,
             oracle,
             timings,
         } = material;
@@ -100,6 +103,7 @@ impl Report {
                 failures: scored.held_out.failures.clone(),
             },
             cases: judged.cases().iter().map(case).collect(),
+            merge_lane: judged.merge().map(merge),
             leases: judged
                 .leases()
                 .iter()
@@ -115,6 +119,7 @@ impl Report {
             ledger: scored.ledger.clone(),
             attempts: attempts(property)
                 .chain(attempts(lease_side))
+                .chain(attempts(merge_lane))
                 .chain(
                     held_out
                         .iter()
@@ -182,6 +187,21 @@ fn case(summary: &CaseSummary) -> CasePart {
                 .collect()
         },
         held_out_failure: summary.held_out_failure.as_ref().map(failure),
+    }
+}
+
+fn merge(lane: &MergeSummary) -> MergePart {
+    MergePart {
+        files: lane
+            .files
+            .iter()
+            .map(|(file, seen)| MergeFilePart {
+                file: file.clone(),
+                attempts: seen.attempts,
+                upper_bound: f64::from(seen.upper_bound_ppm) / 1e6,
+            })
+            .collect(),
+        cases: lane.cases.iter().map(case).collect(),
     }
 }
 

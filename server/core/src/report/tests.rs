@@ -133,6 +133,7 @@ fn rendered(judged: &Judged, audience: Audience) -> (Report, String) {
         property: &property,
         held_out: &[],
         lease_side: &[],
+        merge_lane: &[],
         oracle: Some(Liveness {
             null: NullProduct::Noticed,
             mutants: Some(&weak()),

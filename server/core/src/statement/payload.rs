@@ -7,7 +7,7 @@ use super::{
     Binding, Inputs, Isolation, Reports, STATEMENT_TYPE, Scorer, SrcTree, TEST_RESULT_TYPE,
 };
 use crate::git::Commit;
-use crate::id::{CommitId, RepoName, RepoPath, UnixTime};
+use crate::id::{CommitId, Digest, RepoName, RepoPath, UnixTime};
 use crate::judge::{Judged, Word};
 use crate::plan::ChangeSet;
 use crate::reason::Reason;
@@ -88,6 +88,24 @@ pub struct Attempts {
     pub held_out_failures: Vec<u32>,
 }
 
+/// The tests that the patch touches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeLane {
+    /// Over everything that ran: these tests as they merge, the rest of the oracle's tree, the scored src.
+    pub overlay: Digest,
+    /// What each file gave.
+    pub files: BTreeMap<RepoPath, MergeFile>,
+}
+
+/// One of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeFile {
+    /// How many cases.
+    pub cases: usize,
+    /// How many attempts the judge saw.
+    pub attempts: usize,
+}
+
 /// What one verdict binds. Codes name rules, never cases: so they stand here at every feedback level, and the join's exit
 /// code can be told from signed bytes alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +143,9 @@ pub struct Predicate {
     pub attempts: Attempts,
     /// How each sealed file ran.
     pub isolation: BTreeMap<RepoPath, Isolation>,
+    /// What the merge lane ran; only where the patch touches tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge_lane: Option<MergeLane>,
     /// The reports.
     pub reports: Reports,
     /// The gate's clock when the score started; leases are judged by it.

@@ -84,6 +84,7 @@ fn rendered(judged: &Judged, trial: &Trial) -> Seen {
         property: &sourced(&property),
         held_out: &sourced(&held_out),
         lease_side: &[],
+        merge_lane: &[],
         oracle: Some(ALIVE),
         timings: Timings::default(),
     });
