@@ -176,6 +176,8 @@ fn line_of(event: &ScoreEvent) -> Option<String> {
 fn lane(name: &str) -> String {
     match name {
         "property" => "sealed cases".to_owned(),
+        "merge" => "touched tests".to_owned(),
+        "proposed" => "proposed tests".to_owned(),
         "lease-side" => "leased cases".to_owned(),
         "base-collection" => "base's cases".to_owned(),
         other => shown(other, 30),
