@@ -24,7 +24,7 @@ from .layout import LINKS, Layout
 from .orders import Policy
 
 Attempt = Callable[[list[int]], NoReturn]
-DESCRIPTORS = 3 + LINKS
+DESCRIPTORS = 4 + LINKS
 
 
 def serve(control: int) -> int:
@@ -51,8 +51,8 @@ def serve(control: int) -> int:
     gc.collect()
     gc.freeze()
     while True:
-        request, descriptors, _, _ = socket.recv_fds(connection, 1, DESCRIPTORS)
-        if request != b"f" or len(descriptors) < 3:
+        request, descriptors, flags, _ = socket.recv_fds(connection, 1, DESCRIPTORS)
+        if request != b"f" or len(descriptors) < 3 or flags & socket.MSG_CTRUNC:
             return 0
         pid = _fork(connection, descriptors, attempt)
         for descriptor in descriptors:

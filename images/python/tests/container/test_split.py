@@ -180,6 +180,35 @@ def test_both_keep_to_the_cpu_that_the_server_gives(open_room, cpu):
     assert printed(again, "test_where")[0].isdigit() == (len(everywhere) == 1)
 
 
+def test_every_link_is_there(split):
+    """The last ones are for threads that the product starts."""
+    ran = run(
+        split,
+        """
+        import threading
+        def test_threads_of_the_product_call_back():
+            both, heard = threading.Barrier(2, timeout=60), []
+            def call():
+                both.wait()
+                heard.append(threading.get_ident())
+            lib.in_threads(call, 2)
+            assert len(set(heard)) == 2
+        def test_threads_of_the_tests():
+            threads = [threading.Thread(target=lib.uid) for _ in range(5)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        """,
+        **{
+            "src/lib.py": LIB
+            + "def in_threads(function, count):\n"
+            + "    threads = [threading.Thread(target=function) for _ in range(count)]\n"
+            + "    for thread in threads: thread.start()\n"
+            + "    for thread in threads: thread.join()\n"
+        },
+    )
+    passed(ran)
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_a_new_name_does_not_take_a_tool_of_the_tests(split, known):
     """`own_names` are base's: what is new is the product's only where nothing else has the name."""
