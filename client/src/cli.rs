@@ -284,6 +284,50 @@ pub enum Cassette {
     /// Accept a cassette: sign its ledger entry with an SSH key; offline. --key names the key, or its public half where an
     /// agent holds it [default: git's user.signingkey]
     Accept(CassetteAccept),
+    /// Record what one case reads: the server runs it, this machine performs its requests to the hosts named with --host;
+    /// writes the cassette, its bodies and a ledger entry that nobody has accepted
+    Record(CassetteRecord),
+}
+
+/// `cassette record`.
+#[derive(Debug, Args)]
+pub struct CassetteRecord {
+    /// The case, as the report names it: tests/test_a.py::test_b
+    #[arg(value_name = "NODEID")]
+    pub node: String,
+    /// The commit whose tests and src are run, any revision of this workspace
+    #[arg(long, value_name = "REV", default_value = "HEAD")]
+    pub commit: String,
+    /// A host that this machine may ask on the case's behalf, with its port where that is not the scheme's own
+    #[arg(long, value_name = "HOST")]
+    pub host: Vec<String>,
+    /// Where requests to a host go instead of where its name leads
+    #[arg(long, value_name = "HOST=ADDRESS:PORT", value_parser = place)]
+    pub connect: Vec<(String, String)>,
+    /// More authorities that servers may have their certificates from, PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// A directory that the room lacks, to be listed as on this machine, or as PLACE is
+    #[arg(long, value_name = "DIR[=PLACE]")]
+    pub fs: Vec<String>,
+    /// Pin this too: a header of answers, `query` where it differs each time, `request_sha256` for bodies of requests
+    #[arg(long, value_name = "NAME")]
+    pub pin: Vec<String>,
+    /// Why the pins are what they are, for the notes of the ledger
+    #[arg(long, value_name = "TEXT")]
+    pub why: Option<String>,
+    /// Print the cassette instead of writing it
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+fn place(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((host, place)) if !host.is_empty() && place.contains(':') => {
+            Ok((host.to_owned(), place.to_owned()))
+        }
+        Some(_) | None => Err("write it as api.example.org=127.0.0.1:8443".to_owned()),
+    }
 }
 
 /// `cassette check` and `cassette diff`.

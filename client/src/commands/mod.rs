@@ -53,6 +53,7 @@ fn dispatch(cli: &Cli, env: &Environment, console: &mut Console) -> Result<Exit,
             Cassette::Check(args) => cassette::check(args, console),
             Cassette::Diff(args) => cassette::diff(args, console),
             Cassette::Accept(args) => cassette::accept(args, cli.flags.key.as_deref(), console),
+            Cassette::Record(args) => online(cassette::record(args, &settings, console)),
         },
     }
 }
@@ -74,6 +75,9 @@ fn needs(command: &Command) -> Needs {
         | Command::List(_)
         | Command::Cancel(_)
         | Command::Modes(_)
+        | Command::Cassette {
+            command: Cassette::Record(_),
+        }
         | Command::Lease { .. } => Needs::Server,
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Never retries what is not safe to repeat, never shows a token, never trusts a name or a text that comes back.
 
+mod record;
 mod scores;
 mod status;
 mod upload;
 mod watch;
 
+pub use record::{Heard, Recorder};
 pub use scores::ListFilter;
 pub use status::failure_of;
 pub use upload::UploadProgress;

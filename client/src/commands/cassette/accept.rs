@@ -122,7 +122,7 @@ fn one(
 }
 
 /// The notes that were there, without those of pins that are not, and one for every pin that changed since base.
-fn notes(
+pub(super) fn notes(
     path: &RepoPath,
     why: &str,
     record: &Cassette,

@@ -1,10 +1,14 @@
-//! `cassette`: the records of single tests in this checkout, judged by the code that the server judges with; offline.
+//! `cassette`: the records of single tests in this checkout, judged by the code that the server judges with; offline, but for
+//! recording.
 
 mod accept;
+mod draft;
+mod record;
 mod shelves;
 mod sign;
 
 pub(super) use accept::run as accept;
+pub(super) use record::run as record;
 
 use crate::cli;
 use crate::console::{Console, Tone};
