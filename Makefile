@@ -40,7 +40,7 @@ fuzz: ## the split's codec and both its ends under mutated frames, for an hour (
 	docker run --rm --network none --volume "$(CURDIR)/images/python:/python:ro" --env PYTHONPATH=/opt/tribunal/runner --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 $${TRIBUNAL_RUNNER_IMAGE:-tribunal/python:3.13} /python/tests/split/fuzz.py --seconds $${FUZZ_SECONDS:-3600}
 
 bench-split: ## what a call across the split costs, beside a plain one
-	docker run --rm --network none --volume "$(CURDIR)/images/python:/python:ro" --env PYTHONPATH=/opt/tribunal/runner --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 $${TRIBUNAL_RUNNER_IMAGE:-tribunal/python:3.13} /python/tests/split/bench.py
+	docker run --rm --network none --cpus 1 --volume "$(CURDIR)/images/python:/python:ro" --env PYTHONPATH=/opt/tribunal/runner --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 $${TRIBUNAL_RUNNER_IMAGE:-tribunal/python:3.13} /python/tests/split/bench.py
 
 check: ## formatting, lints, licences
 	cargo fmt --all --check

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a call across the split costs, beside the same call in one process: a JSON line for each kind, microseconds.
 
-`bench.py [--calls N] [--free]`: five rounds of each, alternately, and the median of the rounds. Two real processes and
+`bench.py [--calls N] [--free]`: 25 rounds of each, alternately, and the median of the rounds. Two real processes and
 sockets, placed as an attempt with one CPU is: both keep to the same one. `--free` lets the kernel place them, as it does
 where the policy gives more than one.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
-ROUNDS = 5
+ROUNDS = 25
 
 
 def timed(action, calls):
@@ -42,7 +42,7 @@ def kinds(product):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--calls", type=int, default=2000)
+    options.add_argument("--calls", type=int, default=400)
     options.add_argument("--free", action="store_true")
     asked = options.parse_args()
     calls = asked.calls
