@@ -1,7 +1,7 @@
 //! Public bug reports about graders, each as one small input with its right answer, against a real server.
 //!
-//! 34, 35 and 37 are tables over their inputs and stand in `field_tables.rs`; 45 and the cassette half of 46 wait for
-//! cassettes.
+//! 34, 35 and 37 are tables over their inputs and stand in `field_tables.rs`, 45 in `cassettes.rs`; the cassette half of
+//! 46 waits for what sets a record's clock.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
