@@ -4,11 +4,14 @@
 
 use serde_json::Value;
 use std::path::PathBuf;
+use std::process::Command;
 use tempfile::TempDir;
 use tribunal_tests::client::{report, words};
 use tribunal_tests::{Client, Ran, Registered, Repo, Server};
 
 const SKIPPED: &str = "import pytest\nfrom calc import total\n\n\n@pytest.mark.skip(reason=\"rounding differs on old machines\")\ndef test_one():\n    assert total([1]) == 2\n";
+const CASSETTE: &str = "cassettes/core.json";
+const RECORD: &str = "{\"schema\": \"cassette.v1\", \"test\": \"tests/sealed/test_core.py::test_empty\", \"clock\": \"2026-09-12T00:00:00Z\"}\n";
 const NODE: &str = "tests/sealed/test_old.py::test_one";
 
 /// A repository, its remote, and the server that knows it.
@@ -443,6 +446,55 @@ fn row_14_the_same_failure_every_time_blocks_until_it_is_explained() {
     stage.workspace.commit("a right test");
     stage.score(&stage.agent()).expect_code(0);
     stage.expect(["PASS", "PASS", "PASS"]);
+}
+
+/// The small repository with a cassette that a maintainer accepted.
+fn with_cassette() -> Repo {
+    let keys = tempfile::tempdir().unwrap();
+    let key = keys.path().join("maintainer");
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"])
+        .arg(&key)
+        .status();
+    assert!(made.unwrap().success());
+    let who = "maintainer@example.invalid";
+    let public = std::fs::read_to_string(key.with_extension("pub")).unwrap();
+    let repo = Repo::small();
+    repo.write("ci/allowed_signers", format!("{who} {public}"));
+    repo.write(CASSETTE, RECORD);
+    let accepting = [
+        "cassette", "accept", CASSETTE, "--as", who, "--why", "recorded", "--base", "HEAD", "--key",
+    ];
+    Client::offline(repo.path())
+        .run(&[&accepting[..], &[key.to_str().unwrap()]].concat())
+        .expect_code(0);
+    repo.commit("a cassette");
+    repo
+}
+
+#[test]
+fn row_13_a_deleted_cassette_blocks_whatever_passes() {
+    let stage = Stage::of(&with_cassette());
+    std::fs::remove_file(stage.workspace.path().join(CASSETTE)).unwrap();
+    stage.workspace.commit("away with it");
+    stage.score(&stage.agent()).expect_code(1);
+    stage.expect(["PASS", "FAIL", "PASS"]);
+    assert!(stage.reasons().contains("cassette-pin-lost"));
+    stage.join(&[]).expect_code(1);
+}
+
+#[test]
+fn row_13_a_hash_that_changed_without_a_note_blocks() {
+    let stage = Stage::of(&with_cassette());
+    honest_patch(&stage.workspace);
+    stage
+        .workspace
+        .write(CASSETTE, RECORD.replace("09-12", "10-01"));
+    stage.workspace.commit("another day");
+    stage.score(&stage.agent()).expect_code(1);
+    stage.expect(["PASS", "FAIL", "PASS"]);
+    assert!(stage.reasons().contains("cassette-drift"));
+    stage.join(&[]).expect_code(1);
 }
 
 /// So many days from now, as the lease tool takes it.
