@@ -76,6 +76,9 @@ pub struct Score {
     /// Run new attempts even where stored ones of the same content exist (maintainers and operators)
     #[arg(long)]
     pub fresh: bool,
+    /// Run one more lane, for advice alone
+    #[arg(long, value_enum)]
+    pub lane: Option<Lane>,
     /// Score a temporary commit of the uncommitted work on top of HEAD
     #[arg(long, conflicts_with = "head")]
     pub worktree: bool,
@@ -85,6 +88,13 @@ pub struct Score {
     /// At most this many characters of what to fix
     #[arg(long, value_name = "N", default_value_t = 4000)]
     pub max_chars: usize,
+}
+
+/// Lanes that are run on request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Lane {
+    /// Head's tests under the policy's `proposed` paths: told in the report, of no weight in a verdict
+    Proposed,
 }
 
 /// `fetch`.

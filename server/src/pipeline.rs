@@ -51,7 +51,7 @@ use tribunal_core::plan::{Course, Plan, ScoredPatch};
 use tribunal_core::policy::Policy;
 use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
 use tribunal_core::report::Timings;
-use tribunal_core::request::{Freshness, ScoreRequest};
+use tribunal_core::request::{Advice, Freshness, ScoreRequest};
 use tribunal_core::statement::Scorer as ScorerName;
 
 /// The rooms a score walks through, each behind its seam.
@@ -109,6 +109,7 @@ pub struct Admitted {
     plan: Plan,
     objects: Arc<dyn Objects>,
     freshness: Freshness,
+    advice: Advice,
     at: Instant,
 }
 
@@ -159,6 +160,7 @@ pub fn admit(repository: &dyn Repository, request: &ScoreRequest) -> Result<Admi
         plan,
         objects: Arc::clone(resolved.objects()),
         freshness: request.freshness(),
+        advice: request.advice(),
         at: Instant::now(),
     })
 }
@@ -198,14 +200,28 @@ pub async fn score(
         }
         Plan::Run(plan) => {
             let objects = admitted.objects;
-            let (plan, overlay, laid) = off(move || {
+            let advice = admitted.advice;
+            let (plan, overlay, laid, proposed) = off(move || {
                 let overlay = overlay::build(Arc::clone(&objects), &plan)?;
                 let changes = &plan.touched().changes;
                 let laid = match changes.is_empty() {
                     true => None,
-                    false => Some(overlay::lay(objects, &plan, &overlay, changes)?),
+                    false => Some(overlay::lay(
+                        Arc::clone(&objects),
+                        &plan,
+                        &overlay,
+                        changes,
+                    )?),
                 };
-                Ok::<_, Aborted>((plan, overlay, laid))
+                let asked = advice == Advice::Proposed;
+                let proposed = match asked && !plan.touched().proposed.files.is_empty() {
+                    true => {
+                        let all = [changes.as_slice(), &plan.touched().proposed.changes].concat();
+                        Some(overlay::lay(objects, &plan, &overlay, &all)?)
+                    }
+                    false => None,
+                };
+                Ok::<_, Aborted>((plan, overlay, laid, proposed))
             })
             .await?;
             let run = evidence::Run {
@@ -223,6 +239,7 @@ pub async fn score(
             evidence.merge = run
                 .merge_lane(&ground, laid.as_ref(), admitted.freshness)
                 .await?;
+            evidence.proposed = run.proposed(&ground, proposed.as_ref()).await?;
             let judged = judge::judge(&plan, &evidence.of(&ground), gate)
                 .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
             let failures = run.count(judged.held_out_failures().to_vec()).await?;

@@ -84,6 +84,7 @@ impl Wire {
             base: String::new(),
             request_id: request_id.to_owned(),
             fresh: false,
+            proposed: false,
         }
     }
 

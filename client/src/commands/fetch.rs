@@ -146,6 +146,7 @@ impl Wanted<'_> {
             head: self.head,
             base: Some(self.base),
             fresh: false,
+            lane: None,
         };
         asked
             .create(remote, settings, workspace.as_ref(), progress, console)

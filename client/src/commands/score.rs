@@ -3,7 +3,7 @@
 use super::conclude::Conclusion;
 use super::follow::follow;
 use super::send::{is, send_missing};
-use crate::cli;
+use crate::cli::{self, Lane};
 use crate::config::Settings;
 use crate::console::Console;
 use crate::exit::Exit;
@@ -46,6 +46,7 @@ pub(super) async fn run(
         head: &head,
         base: args.base.as_ref(),
         fresh: args.fresh,
+        lane: args.lane,
     };
     let scored = async {
         let score = asked
@@ -82,6 +83,8 @@ pub(super) struct Asked<'a> {
     pub(super) base: Option<&'a CommitId>,
     /// New attempts.
     pub(super) fresh: bool,
+    /// One more lane, for advice.
+    pub(super) lane: Option<Lane>,
 }
 
 impl Asked<'_> {
@@ -101,6 +104,7 @@ impl Asked<'_> {
             base: self.base.map(ToString::to_string).unwrap_or_default(),
             request_id: request_id()?,
             fresh: self.fresh,
+            proposed: self.lane == Some(Lane::Proposed),
         };
         let score = match (remote.create_score(&request).await, workspace) {
             (Err(failure), Some(workspace)) if is(&failure, RefusedCode::UnknownCommit) => {

@@ -36,7 +36,7 @@ pub use judged::{
     About, CaseSummary, Confidence, FailureText, Ground, Judged, LeaseSummary, OnBase, Origin,
     Verdict,
 };
-pub use merge_lane::{FORBIDDEN, MergeEvidence, MergeRun, MergeSummary};
+pub use merge_lane::{FORBIDDEN, MergeEvidence, MergeRun, MergeSummary, advice};
 pub use modes::{NeedShared, need_shared, red, troubled};
 pub use silences::SideRun;
 pub use tampers::{AskBase, MustFailEvidence, MustFailWants};

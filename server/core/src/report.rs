@@ -66,6 +66,9 @@ pub struct Report {
     /// The merge lane: the tests that the patch touches; left out where it touches none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge_lane: Option<MergePart>,
+    /// Proposed tests, where advice on them was asked for: no verdict knows of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<MergePart>,
     /// Leases of the lease file.
     pub leases: Vec<LeasePart>,
     /// What the patch does to cassettes and their ledger, by pin name.

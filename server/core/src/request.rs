@@ -42,6 +42,15 @@ pub enum Freshness {
     Fresh,
 }
 
+/// What is run beside the verdicts' lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing.
+    None,
+    /// Head's proposed tests: told in the report, of no weight in a verdict.
+    Proposed,
+}
+
 /// A request as it came, nothing checked.
 #[derive(Debug, Clone, Default)]
 pub struct RawScoreRequest {
@@ -55,6 +64,8 @@ pub struct RawScoreRequest {
     pub request_id: String,
     /// Ask for new attempts.
     pub fresh: bool,
+    /// Ask for advice on proposed tests.
+    pub proposed: bool,
 }
 
 /// A request that holds in itself.
@@ -65,6 +76,7 @@ pub struct ScoreRequest {
     base: Option<CommitId>,
     request_id: Option<RequestId>,
     freshness: Freshness,
+    advice: Advice,
     caller: Caller,
 }
 
@@ -139,6 +151,11 @@ impl RawScoreRequest {
             base,
             request_id,
             freshness,
+            advice: if self.proposed {
+                Advice::Proposed
+            } else {
+                Advice::None
+            },
             caller: caller.clone(),
         })
     }
@@ -204,6 +221,11 @@ impl ScoreRequest {
     pub const fn freshness(&self) -> Freshness {
         self.freshness
     }
+    /// What is run for advice.
+    #[must_use]
+    pub const fn advice(&self) -> Advice {
+        self.advice
+    }
     /// Who asks.
     #[must_use]
     pub const fn caller(&self) -> &Caller {
@@ -235,6 +257,7 @@ mod tests {
             base: String::new(),
             request_id: String::new(),
             fresh: false,
+            proposed: false,
         }
     }
 
@@ -260,6 +283,7 @@ mod tests {
             base: "refs/heads/main".to_owned(),
             request_id: "a b".to_owned(),
             fresh: true,
+            proposed: false,
         };
         let Err(RequestError::Fields(violations)) = request.check(&caller(Role::Agent, None))
         else {

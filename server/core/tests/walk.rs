@@ -232,6 +232,7 @@ fn published(
         held_out: &[],
         lease_side: &[],
         merge_lane: &[],
+        proposed: None,
         oracle: None,
         timings: Timings::default(),
     });

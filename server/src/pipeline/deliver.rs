@@ -58,6 +58,8 @@ pub(super) async fn publish(
     };
     let held_out = ran.as_ref().map(|ran| ran.evidence.held_out.sources());
     let merge_lane = ran.as_ref().map(|ran| ran.evidence.merge.sources());
+    let asked = ran.as_ref().and_then(|ran| ran.evidence.proposed.as_ref());
+    let proposed = asked.map(tribunal_core::judge::advice);
     let report = Report::of(Material {
         judged,
         scored: &scored,
@@ -67,6 +69,7 @@ pub(super) async fn publish(
         held_out: held_out.as_deref().unwrap_or_default(),
         lease_side: &lease_side.sources(),
         merge_lane: merge_lane.as_deref().unwrap_or_default(),
+        proposed: proposed.as_ref(),
         oracle: ran.as_ref().map(|ran| ran.ground.liveness()),
         timings,
     });

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{NodeId, ScoreId, UnixTime};
-use tribunal_core::judge::{self, Mutants};
+use tribunal_core::judge::{self, MergeRun, Mutants};
 use tribunal_core::lease::Functions;
 use tribunal_core::outcome::{AttemptFacts, Lane};
 use tribunal_core::plan::RunPlan;
@@ -58,6 +58,8 @@ pub(super) struct Evidence {
     pub(super) must_fail: MustFailRuns,
     pub(super) lease_side: LaneEvidence,
     pub(super) merge: MergeLane,
+    /// Proposed tests, for advice.
+    pub(super) proposed: Option<MergeRun>,
 }
 
 /// What becomes of the attempts of a run, and who hears of them meanwhile.
@@ -191,6 +193,7 @@ impl Run<'_> {
             must_fail: MustFailRuns::default(),
             lease_side: LaneEvidence::default(),
             merge: MergeLane::default(),
+            proposed: None,
         };
         self.property(ground, self.pinned(), freshness, &keep, &mut evidence)
             .await?;

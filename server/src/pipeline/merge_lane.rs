@@ -121,6 +121,35 @@ impl Run<'_> {
         Ok(lane)
     }
 
+    /// Proposed tests, for advice: run, told, and not kept.
+    pub(super) async fn proposed(
+        &self,
+        ground: &Ground,
+        laid: Option<&LaidOverlay>,
+    ) -> Result<Option<MergeRun>, Aborted> {
+        let files = &self.plan.touched().proposed.files;
+        let Some(laid) = laid else {
+            return Ok(None);
+        };
+        self.tell("laying the proposed tests over base").await;
+        let owner = format!("{} proposed", self.id);
+        let tree = laid.tree(&ground.image.engine_id, &owner);
+        let sandbox = &self.rooms.sandbox;
+        let tree = sandbox.seal(tree).await.map_err(ours)?;
+        let reruns = self.plan.patch().policy().runs.reruns;
+        let mut order = self.lane_order(ground, &tree, laid, files, Lane::Proposed);
+        order.attempts = self.merge_attempts(reruns);
+        let ran = self.run(order, Keeping::Progress).await;
+        if let Err(SandboxError::Aborted(error)) = sandbox.unseal(tree).await {
+            tracing::warn!(%error, "a tree of proposed tests is left for a later sweep");
+        }
+        Ok(Some(MergeRun {
+            files: files.clone(),
+            reruns,
+            attempts: ran?.facts.attempts,
+        }))
+    }
+
     #[expect(
         clippy::too_many_arguments,
         reason = "one call, what it was cut out of has them all"

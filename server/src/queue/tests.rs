@@ -159,6 +159,7 @@ fn request(token: u8, head: &str, request_id: &str) -> ScoreRequest {
         base: String::new(),
         request_id: request_id.to_owned(),
         fresh: false,
+        proposed: false,
     };
     raw.check(&caller).unwrap()
 }

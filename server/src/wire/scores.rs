@@ -77,6 +77,7 @@ impl ScoreService for Scores {
             base: asked.base,
             request_id: asked.request_id,
             fresh: asked.fresh,
+            proposed: asked.proposed,
         };
         let record = self.submit(&caller, raw).await?;
         Ok(Response::new(v1::CreateScoreResponse {
@@ -113,6 +114,7 @@ impl ScoreService for Scores {
             base: asked.base,
             request_id: asked.request_id,
             fresh: asked.fresh,
+            proposed: asked.proposed,
         };
         let record = self.submit(&caller, raw).await?;
         let first = v1::score_response::Kind::Score(self.message(&record));

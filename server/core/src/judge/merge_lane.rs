@@ -109,6 +109,23 @@ pub(super) fn hear(
     Ok(heard)
 }
 
+/// What attempts of proposed tests came to. Advice: no ground, no word.
+#[must_use]
+pub fn advice(run: &MergeRun) -> MergeSummary {
+    let observed: Vec<Observed<'_>> = run.attempts.iter().map(Observed::of).collect();
+    let seen = bench::confidence(run.attempts.len());
+    let cases = entries(run, &observed, &Base::of(None)).into_iter();
+    MergeSummary {
+        cases: cases
+            .map(|entry| {
+                let none = HeldOutCase::default();
+                docket::summary(entry, Vec::new(), None, none, &observed)
+            })
+            .collect(),
+        files: run.files.iter().map(|file| (file.clone(), seen)).collect(),
+    }
+}
+
 fn complete(touched: &TouchedFacts, evidence: &MergeEvidence<'_>) -> Result<(), Incomplete> {
     let ran: HashSet<&RepoPath> = evidence.runs.iter().flat_map(|run| &run.files).collect();
     if let Some(file) = touched.files.iter().find(|file| !ran.contains(file)) {

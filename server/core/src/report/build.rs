@@ -40,6 +40,8 @@ pub struct Material<'a> {
     pub lease_side: &'a [(AttemptSource, &'a AttemptFacts)],
     /// Attempts of the merge lane.
     pub merge_lane: &'a [(AttemptSource, &'a AttemptFacts)],
+    /// What proposed tests came to, where advice was asked for.
+    pub proposed: Option<&'a MergeSummary>,
     /// What is known of the oracle; `None` where nothing ran.
     pub oracle: Option<Liveness<'a>>,
     /// Where the time went.
@@ -59,6 +61,7 @@ impl Report {
             held_out,
             lease_side,
             merge_lane,
+            proposed,
             oracle,
             timings,
         } = material;
@@ -104,6 +107,7 @@ impl Report {
             },
             cases: judged.cases().iter().map(case).collect(),
             merge_lane: judged.merge().map(merge),
+            proposed: proposed.map(merge),
             leases: judged
                 .leases()
                 .iter()

@@ -95,7 +95,9 @@ impl Report {
         self.without_held_out();
         if texts == Shown::No {
             // These tests are the patch's own, but they ran where the sealed ones lie.
-            for case in self.merge_lane.iter_mut().flat_map(|lane| &mut lane.cases) {
+            let lanes = [&mut self.merge_lane, &mut self.proposed];
+            let lanes = lanes.into_iter().flatten();
+            for case in lanes.flat_map(|lane| &mut lane.cases) {
                 case.failure = None;
                 case.node = case.node.without_parameters();
             }
@@ -117,6 +119,7 @@ impl Report {
         }
         if names == Shown::No {
             self.merge_lane = None;
+            self.proposed = None;
             self.cases.clear();
             self.leases.clear();
             self.attempts.clear();
@@ -151,7 +154,10 @@ impl Report {
             .map(|cap| format!("texts of cases were cut to {cap} characters each"))
             .collect();
         most_telling(&mut self.cases, caps.entries);
-        if let Some(lane) = &mut self.merge_lane {
+        for lane in [&mut self.merge_lane, &mut self.proposed]
+            .into_iter()
+            .flatten()
+        {
             most_telling(&mut lane.cases, caps.entries);
             lane.files.truncate(caps.entries);
         }
@@ -188,7 +194,8 @@ impl Report {
         for attempt in &mut self.attempts {
             cut(&mut attempt.output, End::Tail);
         }
-        let lane = self.merge_lane.iter_mut().flat_map(|lane| &mut lane.cases);
+        let lanes = [&mut self.merge_lane, &mut self.proposed].into_iter();
+        let lane = lanes.flatten().flat_map(|lane| &mut lane.cases);
         for failure in self
             .cases
             .iter_mut()
@@ -239,6 +246,10 @@ fn lists(report: &Report) -> Vec<(String, usize)> {
                 .merge_lane
                 .as_ref()
                 .map_or(0, |lane| lane.files.len()),
+        ),
+        named(
+            "cases of proposed tests",
+            report.proposed.as_ref().map_or(0, |lane| lane.cases.len()),
         ),
         named("warnings", report.warnings.len()),
         named("changes", report.changes.len()),

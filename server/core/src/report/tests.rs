@@ -134,6 +134,7 @@ fn rendered(judged: &Judged, audience: Audience) -> (Report, String) {
         held_out: &[],
         lease_side: &[],
         merge_lane: &[],
+        proposed: None,
         oracle: Some(Liveness {
             null: NullProduct::Noticed,
             mutants: Some(&weak()),

@@ -44,6 +44,7 @@ async fn every_field_that_does_not_hold_is_told_at_once() {
         base: "main".to_owned(),
         request_id: "a b".to_owned(),
         fresh: false,
+        proposed: false,
     };
     let status = api.create_score(request).await.unwrap_err();
     let violations = status.get_details_bad_request().unwrap().field_violations;
@@ -88,6 +89,7 @@ async fn refusals_and_aborts_of_admission_are_the_calls_own_status() {
     assert_eq!(reason::<()>(Err(aborted)), "ENGINE_UNAVAILABLE");
     let fresh = v1::CreateScoreRequest {
         fresh: true,
+        proposed: false,
         ..ask("a")
     };
     assert_eq!(reason(api.create_score(fresh).await), "FORBIDDEN");

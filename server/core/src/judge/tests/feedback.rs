@@ -85,6 +85,7 @@ fn rendered(judged: &Judged, trial: &Trial) -> Seen {
         held_out: &sourced(&held_out),
         lease_side: &[],
         merge_lane: &[],
+        proposed: None,
         oracle: Some(ALIVE),
         timings: Timings::default(),
     });
