@@ -345,11 +345,7 @@ impl Heard {
             .into_iter()
             .chain(src_score::killed_children(entries, observed));
         self.flake.extend(died.map(|ground| Ground {
-            // Who wrote what is no record was a test of the patch's own: it ended its process's work, no more.
-            reason: match ground.reason {
-                Reason::TamperResultChannel => Reason::ProcessExit,
-                other => other,
-            },
+            reason: own_death(ground.reason),
             ..ground
         }));
     }
@@ -392,10 +388,7 @@ impl Heard {
             match src_score::cause(entry, as_seen, observed) {
                 Cause::Death => {
                     let died = observed.iter().find_map(|o| death(o.facts.end.end));
-                    let died = died.map(|code| match code {
-                        Reason::TamperResultChannel => Reason::ProcessExit,
-                        other => other,
-                    });
+                    let died = died.map(own_death);
                     codes.insert(entry.case.node.clone(), died.unwrap_or(code));
                     continue;
                 }
@@ -462,6 +455,15 @@ fn mixed(entry: &Entry<'_>, observed: &[Observed<'_>]) -> Reason {
     match docket::diagnosed(entry, observed).map(|diagnosis| diagnosis.owed) {
         Some(Owed::Neither) => Reason::UnpinnableSource,
         Some(Owed::CassettePin | Owed::Property) | None => Reason::CassetteGap,
+    }
+}
+
+/// Who wrote what is no record was a test of the patch's own: it ended its process's work, no more.
+fn own_death(code: Reason) -> Reason {
+    if code == Reason::TamperResultChannel {
+        Reason::ProcessExit
+    } else {
+        code
     }
 }
 

@@ -62,6 +62,15 @@ fn marked(mut attempt: Attempt, mark: &str) -> Attempt {
     attempt
 }
 
+/// Name, base, attempts, grounds, warnings.
+type Row = (
+    &'static str,
+    Option<Attempt>,
+    Vec<Attempt>,
+    Vec<Reason>,
+    Vec<Reason>,
+);
+
 #[test]
 fn the_table() {
     let sealed = Raiser::Sealed;
@@ -73,7 +82,7 @@ fn the_table() {
     let whole = |reason| attempt().silence(FILE, reason, sealed);
     use Reason as R;
     #[rustfmt::skip]
-    let rows: Vec<(&str, Option<Attempt>, Vec<Attempt>, Vec<R>, Vec<R>)> = vec![
+    let rows: Vec<Row> = vec![
         ("stable pass", None, vec![pass(), pass()], vec![], vec![]),
         ("stable red", None, vec![fail(), fail()], vec![R::MergeLaneRed], vec![]),
         ("red on base too", Some(fail()), vec![fail(), fail()], vec![R::MergeLaneRed], vec![]),
