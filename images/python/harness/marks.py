@@ -222,7 +222,7 @@ class _Names:
             return {canonical(str(first.value)), canonical(str(first.value).partition(".")[0])}
         if "partial" in word or "MarkDecorator" in word:
             return self.of(first)
-        if "Mark" in word and isinstance(first, ast.Constant):
+        if "Mark" in word and isinstance(first, ast.Constant) and isinstance(first.value, str):
             return {f"pytest.mark.{first.value}"}
         if isinstance(node.func, ast.Call) and "attrgetter" in {p.rpartition(".")[2] for p in self.of(node.func.func)}:
             return self._attribute(self.of(first), node.func.args[0] if node.func.args else None)
@@ -337,8 +337,8 @@ class _Visitor(ast.NodeVisitor):
         words = {path.rpartition(".")[2] for path in paths}
         if isinstance(node.func, ast.Attribute):
             words.add(node.func.attr)
-        texts = {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
-        texts = {text for text in texts if isinstance(text, str)}
+        constants = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+        texts = {value for value in constants if isinstance(value, str)}
         if words & {"exec", "eval"}:
             self._nested(texts, node)
         if words & ADDERS:
