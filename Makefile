@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo picture selftest verify libraries test test-rust test-python fuzz bench-split check fmt reasons bench image-repro
+.PHONY: help bootstrap build image demo picture selftest verify libraries flakes test test-rust test-python fuzz bench-split check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ check: ## formatting, lints, licences
 
 libraries: bootstrap ## real libraries under their own suites, plain and split; the table goes into docs/SPLIT.md
 	python3 images/python/tests/libraries/run.py --write $(if $(MUTANTS),--mutants $(MUTANTS))
+
+flakes: bootstrap ## the flake zoo in 100 attempts; the table goes into docs/FLAKES.md
+	FLAKES=long cargo test --locked -p tribunal-tests --test flake_zoo -- --nocapture
 
 reasons: ## docs/REASONS.md from the codes
 	cargo run -q --locked -p tribunal-core --example reasons > docs/REASONS.md.new && mv docs/REASONS.md.new docs/REASONS.md

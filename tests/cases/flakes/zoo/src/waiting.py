@@ -1,0 +1,80 @@
+import asyncio
+import queue
+import subprocess
+import threading
+import time
+
+from toss import heads
+
+
+def saved_in_time():
+    done = []
+    worker = threading.Timer(jitter(0.001, 0.008), done.append, (1,))
+    worker.start()
+    time.sleep(0.004)
+    saved = bool(done)
+    worker.join()
+    return saved
+
+
+def jitter(low, high):
+    """How long a machine takes: now this, now that."""
+    return high if heads(time.monotonic_ns()) else low
+
+
+def timed_out():
+    async def main():
+        try:
+            await asyncio.wait_for(asyncio.sleep(jitter(0.001, 0.05)), 0.02)
+        except TimeoutError:
+            return True
+        return False
+
+    return asyncio.run(main())
+
+
+def child_is_done():
+    """How often it was looked after a child until it had ended."""
+    child, looks = subprocess.Popen(["sleep", "0.005"]), 0
+    while child.poll() is None:
+        time.sleep(0.0002)
+        looks += 1
+    return heads(looks)
+
+
+def polls_until(seconds):
+    """How many looks it took."""
+    until, looks = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        time.sleep(0.0003)
+        looks += 1
+    return heads(looks)
+
+
+def first_message():
+    box = queue.Queue()
+    threads = [threading.Timer(0.004, box.put, ("a",)), threading.Timer(jitter(0.001, 0.012), box.put, ("b",))]
+    for thread in threads:
+        thread.start()
+    try:
+        first = box.get(timeout=1)
+    except queue.Empty:
+        first = ""
+    for thread in threads:
+        thread.join()
+    return first + (box.get() if first else "")
+
+
+def lagged():
+    began = time.monotonic()
+    time.sleep(0.001)
+    return heads(int((time.monotonic() - began) * 1e7))
+
+
+async def _twice():
+    await asyncio.sleep(0)
+    return 2
+
+
+def awaited():
+    return asyncio.run(_twice())
