@@ -87,7 +87,7 @@ fn copy(from: &Path, repo: &Repo, at: &str) {
 fn scored(attempts: usize) -> Vec<Seen> {
     let repo = Repo::empty();
     copy(&folder().join("zoo"), &repo, "");
-    let policy = format!("version = 1\n[runs]\nreruns = {attempts}\nattempt_timeout_ms = 300000\n");
+    let policy = format!("version = 1\n[runs]\nreruns = {attempts}\nattempt_timeout = \"300s\"\n");
     repo.write("ci/tribunal.toml", policy);
     repo.commit("zoo");
     let stage = Stage::of(Server::shared(), &repo);
@@ -96,7 +96,8 @@ fn scored(attempts: usize) -> Vec<Seen> {
         format!("# scored\n{text}")
     });
     stage.workspace.commit("scored");
-    stage.score(&stage.agent(), "zoo");
+    // Blocked, for the gaps that the zoo is made of.
+    stage.score(&stage.agent(), "zoo").expect_code(3);
     let report = report(&stage.out("zoo"));
     let cases: BTreeMap<&str, &Value> = report["cases"]
         .as_array()
