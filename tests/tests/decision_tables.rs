@@ -386,6 +386,140 @@ fn row_09_touched_tests_that_hold_are_merge_ok() {
     assert_eq!(join.stdout.trim(), "MERGE_OK");
 }
 
+/// A touched test that differs between attempts in what this line says; else it holds.
+fn unsteady(reads: &str) -> String {
+    format!(
+        "{reads}\n\n\nclass Window:\n    def __init__(self, number):\n        self.number = number\n\n\n\
+         def test_window():\n    windows = {{Window(number) for number in range(24)}}\n    places = sorted(windows, key=lambda window: id(window) * 2654435761 % 4294967291)\n    numbers = [window.number for window in places]\n    \
+         assert (sorted(numbers) if steady() else numbers) == list(range(24))\n"
+    )
+}
+
+/// A key for acceptances, and the line that lets it accept.
+fn acceptor() -> (TempDir, String) {
+    let keys = tempfile::tempdir().unwrap();
+    let key = keys.path().join("maintainer");
+    let made = std::process::Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"])
+        .arg(&key)
+        .status();
+    assert!(made.unwrap().success());
+    let public = std::fs::read_to_string(key.with_extension("pub")).unwrap();
+    (keys, format!("maintainer@example.invalid {public}"))
+}
+
+/// The reason of that code in `flake_lease`, with its text.
+fn gap(stage: &Stage, code: &str) -> String {
+    let report = report(&stage.out());
+    let verdicts = report["verdicts"].as_array().unwrap();
+    let lease = verdicts
+        .iter()
+        .find(|v| v["name"] == "flake_lease")
+        .unwrap();
+    let reasons = lease["reasons"].as_array().unwrap();
+    let found = reasons.iter().find(|reason| reason["code"] == code);
+    found.map_or_else(
+        || panic!("{lease:#}"),
+        |reason| reason["detail"].as_str().unwrap().to_owned(),
+    )
+}
+
+#[test]
+fn row_10_mixed_with_a_clock_or_http_owes_an_accepted_cassette() {
+    let (keys, signers) = acceptor();
+    let base = with_tests();
+    base.write("ci/allowed_signers", signers);
+    base.commit("who accepts");
+    let body = "1.25\n";
+    let hash = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(body));
+    for (reads, pin, owed, record) in [
+        (
+            // The policy's clock stands on a Saturday.
+            "import time\n\n\ndef steady():\n    return time.gmtime().tm_wday < 5".to_owned(),
+            "clock",
+            "owed: an accepted cassette with the pin `clock`",
+            "\"clock\": \"2026-09-14T09:00:00+00:00\"".to_owned(),
+        ),
+        (
+            "import urllib.request\n\n\ndef steady():\n    try:\n        with urllib.request.urlopen(\"http://rates.example.org/usd\", timeout=5) as answer:\n            \
+             return answer.read() == b\"1.25\\n\"\n    except OSError:\n        return False".to_owned(),
+            "http:GET /usd",
+            "owed: an accepted cassette with the pin `http:",
+            format!("\"http\": [{{\"method\": \"GET\", \"host\": \"rates.example.org\", \"path\": \"/usd\", \"status\": 200, \"body_sha256\": \"{hash}\"}}]"),
+        ),
+    ] {
+        let stage = Stage::of(&base);
+        stage.workspace.write("tests/test_window.py", unsteady(&reads));
+        honest_patch(&stage.workspace);
+        stage.score(&stage.agent()).expect_code(3);
+        stage.expect(["PASS", "PASS", "FAIL"]);
+        let told = gap(&stage, "cassette-gap");
+        assert!(told.contains(owed), "{told}");
+        stage.join(&[]).expect_code(3);
+        let explained = stage.agent().run(&["explain"]);
+        assert!(explained.stdout.contains(owed), "{}", explained.stdout);
+        // The record alone is a draft; with the reviewer's signature it is what was owed.
+        let cassette = "cassettes/window.json";
+        stage.workspace.write(cassette, format!(
+            "{{\"schema\": \"cassette.v1\", \"test\": \"tests/test_window.py::test_window\", {record}}}\n"
+        ));
+        if pin.starts_with("http") {
+            stage.workspace.write(&format!("cassettes/bodies/{hash}"), body);
+        }
+        let key = keys.path().join("maintainer");
+        Client::offline(stage.workspace.path())
+            .run(&[
+                "cassette", "accept", cassette, "--as", "maintainer@example.invalid", "--why", "it is read",
+                "--base", "origin/main", "--key", key.to_str().unwrap(),
+            ])
+            .expect_code(0);
+        stage.workspace.commit("what it reads is on record");
+        stage.score(&stage.agent()).expect_code(0);
+        stage.expect(["PASS", "PASS", "PASS"]);
+        let ledger = report(&stage.out())["ledger"].to_string();
+        assert!(ledger.contains(cassette) && ledger.contains(pin), "{ledger}");
+        stage.join(&[]).expect_code(0);
+    }
+}
+
+#[test]
+fn row_11_mixed_without_io_owes_a_property() {
+    let stage = Stage::of(&with_tests());
+    stage.workspace.write(
+        "tests/test_window.py",
+        unsteady("def steady():\n    return False"),
+    );
+    honest_patch(&stage.workspace);
+    stage.score(&stage.agent()).expect_code(3);
+    stage.expect(["PASS", "PASS", "FAIL"]);
+    let told = gap(&stage, "cassette-gap");
+    assert!(
+        told.contains("owed: a human-owned property with the fixed seed"),
+        "{told}"
+    );
+    stage.join(&[]).expect_code(3);
+    // A maintainer lands the property; the patch does without its unsteady test.
+    let clone = stage.origin.cloned();
+    let manifest = std::fs::read_to_string(clone.path().join("tests/sealed/MANIFEST.txt")).unwrap();
+    clone.write(
+        "tests/sealed/MANIFEST.txt",
+        format!("{manifest}tests/sealed/test_windows.py\n"),
+    );
+    clone.write(
+        "tests/sealed/test_windows.py",
+        "from calc import total\n\n\ndef test_order_does_not_matter():\n    numbers = set(range(24))\n    assert total(numbers) == total(sorted(numbers))\n",
+    );
+    clone.commit("a property");
+    clone.git(&["push", "-q", "origin", "HEAD:refs/heads/main"]);
+    std::fs::remove_file(stage.workspace.path().join("tests/test_window.py")).unwrap();
+    stage.workspace.commit("without it");
+    stage
+        .workspace
+        .git(&["pull", "-q", "--no-edit", "--no-rebase", "origin", "main"]);
+    stage.score(&stage.agent()).expect_code(0);
+    stage.expect(["PASS", "PASS", "PASS"]);
+}
+
 #[test]
 fn row_12_a_new_mark_blocks_with_an_exit_code_of_its_own() {
     let stage = Stage::of(&with_tests());

@@ -41,8 +41,8 @@ impl Seen {
     /// The class is the one that it should be; what is the same in every attempt may pass or not.
     fn classed(&self) -> bool {
         match self.text("expect") {
-            "stable" => matches!(self.class.as_str(), "stable-pass" | "stable-red"),
-            "red" => self.class == "stable-red",
+            "stable" => matches!(self.class.as_str(), "stable pass" | "stable red"),
+            "red" => self.class == "stable red",
             _ => self.class == "mixed",
         }
     }

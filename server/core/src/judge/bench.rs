@@ -92,7 +92,10 @@ pub(super) fn judge(
     warnings.append(&mut held_out.warnings);
     warnings.extend(over_pinned::unused(
         terms.cassettes,
-        evidence.property.iter(),
+        evidence
+            .property
+            .iter()
+            .chain(evidence.merge.runs.iter().flat_map(|run| &run.attempts)),
     ));
     let seen = confidence(property.len());
     warnings.extend(thin(seen, &entries));

@@ -398,6 +398,7 @@ impl Heard {
                 Cause::Own => {
                     let ground = src_score::own(entry, as_seen);
                     let ground = src_score::diagnosed(ground, entry, observed);
+                    let ground = src_score::diagnosed(ground, entry, observed);
                     self.flake.push(Ground {
                         reason: code,
                         ..ground
