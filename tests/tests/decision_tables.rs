@@ -456,7 +456,8 @@ fn row_10_mixed_with_a_clock_or_http_owes_an_accepted_cassette() {
         let told = gap(&stage, "cassette-gap");
         assert!(told.contains(owed), "{told}");
         stage.join(&[]).expect_code(3);
-        let explained = stage.agent().run(&["explain"]);
+        let scored = report(&stage.out())["score"].as_str().unwrap().to_owned();
+        let explained = stage.agent().run(&["explain", &scored]);
         assert!(explained.stdout.contains(owed), "{}", explained.stdout);
         // The record alone is a draft; with the reviewer's signature it is what was owed.
         let cassette = "cassettes/window.json";
