@@ -292,7 +292,7 @@ def test_one_that_is_gone_is_replaced(rooms: Any) -> None:
         attempt = room.attempt(number, only=[f"{FILE}::test_https"])
         assert set(attempt.outcomes().values()) == {"passed"}, attempt.failures()
         assert cassette(attempt, f"{FILE}::test_https") == (["http:GET /rates/usd"], [])
-        kill = "for d in /proc/[0-9]*; do grep -qa bin/transport $d/cmdline && kill -9 ${d#/proc/}; done; true"
+        kill = "for d in /proc/[0-9]*; do grep -qa bin/transpor[t] $d/cmdline && kill -9 ${d#/proc/}; done; true"
         subprocess.run(["docker", "exec", room.name, "/bin/sh", "-c", kill], check=True)
 
 
