@@ -244,7 +244,7 @@ class Supervisor:
                 watch = Watch(
                     pid, product, task.exit_code, Limits(policy.attempt_timeout_ms, policy.case_timeout_ms), ledger,
                     output, Pipes(order_write, record_read, word_write), task.key, self._server, self._reaper,
-                    held.close, self._transport if configured.network is not None and configured.network.relay else None,
+                    held.close, self._transport if self._transport and self._transport.relay else None,
                 )  # fmt: skip
                 watch.until_it_ends(task.encode(), self._wake)
             finally:
