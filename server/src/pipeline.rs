@@ -14,6 +14,7 @@ mod merge_lane;
 mod modes;
 mod must_fail;
 mod mutants;
+mod perturb;
 mod prepared;
 mod record;
 mod replay;
@@ -239,6 +240,7 @@ pub async fn score(
             evidence.merge = run
                 .merge_lane(&ground, laid.as_ref(), admitted.freshness)
                 .await?;
+            evidence.moved = run.perturb(&ground, laid.as_ref(), &evidence).await?;
             evidence.proposed = run.proposed(&ground, proposed.as_ref()).await?;
             let judged = judge::judge(&plan, &evidence.of(&ground), gate)
                 .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;

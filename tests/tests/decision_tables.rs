@@ -455,6 +455,9 @@ fn row_10_mixed_with_a_clock_or_http_owes_an_accepted_cassette() {
         stage.expect(["PASS", "PASS", "FAIL"]);
         let told = gap(&stage, "cassette-gap");
         assert!(told.contains(owed), "{told}");
+        // The perturbed runs: only another clock settles it, and a network that nothing pins needs none.
+        let settled = told.contains("settled by another clock");
+        assert_eq!(settled, pin == "clock", "{told}");
         stage.join(&[]).expect_code(3);
         let scored = report(&stage.out())["score"].as_str().unwrap().to_owned();
         let explained = stage.agent().run(&["explain", &scored]);

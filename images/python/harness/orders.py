@@ -13,6 +13,7 @@ SEED_MAX = 4_294_967_295
 SECRET = 16
 TEXT_MAX = 16 << 20
 ISOLATIONS = ("split", "shared")
+REVERSED = ("cases", "listings")
 MODES = ("silenced", "unsilenced", "must-fail", "merge")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -194,6 +195,7 @@ class Attempt:
     collect_only: bool
     stop_on_failure: bool
     cpu: int | None = None  # which of the CPUs the two processes of a split part share; the kernel places them else
+    reversed: str | None = None  # what comes the other way round: the cases, or directory listings
     questions: bytes | None = None  # the secret of what the oracle asks the product in passing; None draws one
 
     @property
@@ -237,6 +239,7 @@ class Attempt:
             collect_only=_truth(data, "collect_only"),
             stop_on_failure=_truth(data, "stop_on_failure"),
             cpu=_whole(data, "cpu", 0, 65_535) if data.get("cpu") is not None else None,
+            reversed=None if data.get("reversed") is None else _choice(data, "reversed", REVERSED),
             questions=None if data.get("questions") is None else _secret(data, "questions"),
         )
 

@@ -37,17 +37,17 @@ class PinPage:
         finally:
             os.close(fd)
         self._sequence = 0
-        self._cpus = 0
+        self._cpus = self._order = 0
         self._page[12:SIZE] = bytes(SIZE - 12)
         self._page[0:8] = MAGIC
 
-    def write(self, clock: Instant, seed: int, cpus: int) -> None:
-        self._cpus = cpus
+    def write(self, clock: Instant, seed: int, cpus: int, backwards: bool = False) -> None:
+        self._cpus, self._order = cpus, REVERSED if backwards else 0
         self.change(clock, None, entropy_key(seed))
 
     def change(self, clock: Instant, table: Table | None, key: bytes) -> None:
         """What a single case sees, with the listings that are on record for it."""
-        flags, place = CLOCK | ENTROPY | LISTING, (0, 0)
+        flags, place = CLOCK | ENTROPY | LISTING | self._order, (0, 0)
         if table is not None:
             flags, place = flags | RECORDED, (table.offset, table.length)
         self._publish(_BODY.pack(flags, clock.seconds, clock.nanoseconds, self._cpus, key, *place))

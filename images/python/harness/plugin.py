@@ -168,6 +168,8 @@ class Plugin:
 
     def _run(self, cases: list[tuple[int, pytest.Item, str]]) -> None:
         chosen = [each for each in cases if self._selected(each[2])]
+        if self._order.reversed == "cases":
+            chosen.reverse()
         if self._order.marks_off:
             unsilence([item for _, item, _ in chosen])
         SWITCH.arm()  # whatever the null product has of functions raises from here on

@@ -57,8 +57,9 @@ class Printed(Protocol):
 
 class Ledger:
     def __init__(
-        self, attempt: int, output: Printed, canaries: Sequence[Canary] = (), deck: Deck | None = None
-    ) -> None:
+        self, attempt: int, output: Printed, canaries: Sequence[Canary] = (), deck: Deck | None = None,
+        any_order: bool = False,
+    ) -> None:  # fmt: skip
         self.booted = False
         self.ended = False
         self.running: Running | None = None
@@ -74,6 +75,8 @@ class Ledger:
         self._collecting = True
         self._nodes: list[str] = []
         self._next = 0
+        self._any_order = any_order  # cases may come the other way round, though each but once
+        self._begun: set[int] = set()
 
     def accept(self, record: Message) -> list[Message]:
         """Takes one record; gives the frames that are due now."""
@@ -171,9 +174,12 @@ class Ledger:
 
     def _begin(self, record: Message) -> list[Message]:
         number = _count(record, "case")
-        if not self._next <= number < len(self._nodes):
+        due = number not in self._begun if self._any_order else self._next <= number
+        if not due or number >= len(self._nodes):
             raise ForeignRecord("a case that is not due")
         self._next = number + 1
+        if self._any_order:
+            self._begun.add(number)
         self._output.begin(_count(record, "mark"))
         self.running = running = Running(self._nodes[number], words=self._words.get(number))
         if self._deck is not None and running.words is None and self._deck.on(running.node):

@@ -196,7 +196,7 @@ class Supervisor:
         product_uid = uid + 1 if order.split else None
         owner = uid if product_uid is None else product_uid
         self._clean(owner)
-        pins.write(order.clock, order.seed, configured.policy.cpus)
+        pins.write(order.clock, order.seed, configured.policy.cpus, order.reversed == "listings")
         uids = (uid,) if product_uid is None else (uid, product_uid)
         with contextlib.suppress(OSError):  # an earlier attempt filled the place up: then nothing is counted
             counts.make(self._layout.counts, uids)
@@ -204,7 +204,7 @@ class Supervisor:
             self._shelf, pins, self._transport or NoReplay(), order.clock, order.seed,
             lambda number: counts.listed(self._layout.counts, uids, number),
         )  # fmt: skip
-        whole = not order.collect_only and order.only is None and not order.marks_off
+        whole = not order.collect_only and order.only is None and not order.marks_off and order.reversed is None
         task = Task(
             order, uid, product_uid, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
             order.questions or secrets.token_bytes(16), 80 + secrets.randbelow(40),
@@ -229,7 +229,7 @@ class Supervisor:
                 os.set_blocking(fd, False)
             token = task.token.hex().encode()
             output = Output(output_read, token, policy.output_bytes, CASE_OUTPUT_FACTOR)
-            ledger = Ledger(task.attempt.attempt, output, task.canaries, deck)
+            ledger = Ledger(task.attempt.attempt, output, task.canaries, deck, task.attempt.reversed == "cases")
             uids = (task.uid,) if task.product_uid is None else (task.uid, task.product_uid)
             forks: list[int] = []
             try:

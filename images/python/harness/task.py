@@ -40,7 +40,7 @@ class Task:
             "clock": [self.attempt.clock.seconds, self.attempt.clock.nanoseconds],
             "source_date_epoch": self.attempt.source_date_epoch, "isolation": self.attempt.isolation,
             "mode": self.attempt.mode, "only": self.attempt.only, "collect_only": self.attempt.collect_only,
-            "stop_on_failure": self.attempt.stop_on_failure,
+            "stop_on_failure": self.attempt.stop_on_failure, "reversed": self.attempt.reversed,
             "product": [self.attempt.product.kind, self.attempt.product.number, self.attempt.product.of],
             "uid": self.uid, "product_uid": self.product_uid, "hash_seed": self.hash_seed, "token": self.token.hex(),
             "secret": self.secret.hex(), "exit_code": self.exit_code,
@@ -57,6 +57,7 @@ class Task:
             source_date_epoch=item["source_date_epoch"], isolation=item["isolation"], mode=item["mode"],
             product=Product(*item["product"]), only=None if only is None else tuple(only),
             collect_only=item["collect_only"], stop_on_failure=item["stop_on_failure"],
+            reversed=item["reversed"],
         )  # fmt: skip
         canaries = tuple(Canary(*each) for each in item["canaries"])
         token, secret = bytes.fromhex(item["token"]), bytes.fromhex(item["secret"])

@@ -60,6 +60,7 @@ pub fn questions(secret: &[u8; 32], overlay: &Digest, lane: Lane, number: u32) -
         | Lane::LeaseSide
         | Lane::Merge
         | Lane::Proposed
+        | Lane::Perturbed
         | Lane::BaseCollection => b"questions",
     };
     let drawn = mac(secret, what, overlay, number);

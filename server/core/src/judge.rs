@@ -7,6 +7,7 @@ use crate::outcome::AttemptFacts;
 use crate::plan::{Decided, RunPlan, TouchedFacts};
 use crate::policy::Runs;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 mod alive;
@@ -28,7 +29,7 @@ mod src_score;
 mod tampers;
 
 pub use diagnosis::{Diagnosis, Owed, Source, SourceRead, Standing, diagnose};
-pub use perturbed::Moved;
+pub use perturbed::{Moved, Perturbed, changed_pins, open_cases, settled};
 
 pub use alive::{Heed, Liveness, Mutants, NullProduct, PlantedChange, green, heed};
 pub use held_out::{HeldOutEvidence, HeldOutWants};
@@ -126,6 +127,8 @@ pub struct Evidence<'a> {
     pub need_shared: &'a NeedShared,
     /// What the oracle said of products that are wrong on purpose.
     pub liveness: Liveness<'a>,
+    /// The one change of pins that settles a mixed case, as [`settled`] found it; advice.
+    pub moved: &'a BTreeMap<NodeId, Moved>,
 }
 
 /// What is missing for a judgement; always ours, never a verdict.
@@ -182,6 +185,8 @@ pub fn side_run(
     silences::side_run(&entries, gate)
 }
 
+static NONE_MOVED: BTreeMap<NodeId, Moved> = BTreeMap::new();
+
 impl<'a> Evidence<'a> {
     /// What is known once the property lane is over, and nothing else yet.
     fn before(
@@ -208,6 +213,7 @@ impl<'a> Evidence<'a> {
                 null: NullProduct::Untold,
                 mutants: None,
             },
+            moved: &NONE_MOVED,
         }
     }
 }

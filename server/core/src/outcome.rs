@@ -35,6 +35,8 @@ pub enum Lane {
     Merge,
     /// The extra tests that an agent proposes: advice only.
     Proposed,
+    /// Mixed cases again, under one changed pin at a time: advice, in no verdict.
+    Perturbed,
     /// The sealed files on base's own src, to learn which cases there are.
     BaseCollection,
 }

@@ -300,6 +300,7 @@ fn run(
         })
         .collect();
     let evidence = Evidence {
+        moved: &std::collections::BTreeMap::new(),
         base: &base,
         base_run: &[],
         property: &property,

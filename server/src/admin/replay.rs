@@ -129,6 +129,7 @@ fn told(id: &ScoreId, rerun: &Rerun, stored: &Value) -> Answer {
             | Lane::LeaseSide
             | Lane::Merge
             | Lane::Proposed
+            | Lane::Perturbed
             | Lane::BaseCollection
             | Lane::Liveness => "attempt",
         };

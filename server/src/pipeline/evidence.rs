@@ -15,11 +15,12 @@ use crate::sandbox::{
     AttemptMode, AttemptOrder, RunEvent, RunFacts, RunOrder, SandboxError, SealedTree,
 };
 use crate::store::{self, AttemptKey, AttemptSource, EventKind, StoreError};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{NodeId, ScoreId, UnixTime};
-use tribunal_core::judge::{self, MergeRun, Mutants};
+use tribunal_core::judge::{self, MergeRun, Moved, Mutants};
 use tribunal_core::lease::Functions;
 use tribunal_core::outcome::{AttemptFacts, Lane};
 use tribunal_core::plan::RunPlan;
@@ -60,6 +61,8 @@ pub(super) struct Evidence {
     pub(super) merge: MergeLane,
     /// Proposed tests, for advice.
     pub(super) proposed: Option<MergeRun>,
+    /// The one change of pins that settles a mixed case.
+    pub(super) moved: BTreeMap<NodeId, Moved>,
 }
 
 /// What becomes of the attempts of a run, and who hears of them meanwhile.
@@ -130,6 +133,7 @@ impl Evidence {
             },
             need_shared: &ground.base.need_shared,
             liveness: ground.liveness(),
+            moved: &self.moved,
         }
     }
 }
@@ -194,6 +198,7 @@ impl Run<'_> {
             lease_side: LaneEvidence::default(),
             merge: MergeLane::default(),
             proposed: None,
+            moved: BTreeMap::new(),
         };
         self.property(ground, self.pinned(), freshness, &keep, &mut evidence)
             .await?;
@@ -473,6 +478,7 @@ fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {
                 | Lane::LeaseSide
                 | Lane::Merge
                 | Lane::Proposed
+                | Lane::Perturbed
                 | Lane::HeldOut
                 | Lane::MustFail => "running under pins that were not announced",
             }

@@ -364,7 +364,7 @@ fn run_of(group: Group) -> MergeRun {
     }
 }
 
-fn ours(error: SandboxError) -> Aborted {
+pub(super) fn ours(error: SandboxError) -> Aborted {
     let SandboxError::Aborted(aborted) = error;
     aborted
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tribunal_core::cassette::{Exchange, InEffect};
 use tribunal_core::id::{NodeId, RepoPath, Seed};
-use tribunal_core::judge::{FORBIDDEN, PlantedChange};
+use tribunal_core::judge::{FORBIDDEN, Moved, PlantedChange};
 use tribunal_core::outcome::{
     Canaries, CassetteUse, End, ExceptionText, MarksFound, Phase, Raiser, Reads, Tamper, When,
 };
@@ -286,6 +286,9 @@ pub(crate) struct Attempt<'a> {
     cpu: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     questions: Option<&'a str>,
+    /// What comes the other way round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reversed: Option<&'static str>,
 }
 
 /// A product as the wire spells it: `"head"`, `"null"`, or an object for a mutant.
@@ -332,6 +335,11 @@ impl<'a> Attempt<'a> {
                 AfterFailure::Stop => true,
             },
             cpu,
+            reversed: match order.changed {
+                Some(Moved::Order) => Some("cases"),
+                Some(Moved::Listings) => Some("listings"),
+                Some(Moved::Clock | Moved::Seed | Moved::HashSeed) | None => None,
+            },
             questions: order.questions.as_ref().map(|asked| asked.0.as_str()),
         }
     }

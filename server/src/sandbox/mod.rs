@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::cassette::InEffect;
 use tribunal_core::id::{Digest, NodeId, RepoPath};
-use tribunal_core::judge::PlantedChange;
+use tribunal_core::judge::{Moved, PlantedChange};
 use tribunal_core::outcome::{AttemptFacts, Lane, MarksFound, Pins};
 
 pub use tribunal_core::outcome::FunctionDigest;
@@ -74,6 +74,8 @@ pub struct AttemptOrder {
     pub extent: Extent,
     /// Whether the first failure is enough.
     pub after_failure: AfterFailure,
+    /// The one thing that is not as it is pinned; clock, seed and hash seed are in `pins` and `start` already.
+    pub changed: Option<Moved>,
     /// What the oracle's questions to the product are drawn by; `None` is drawn in the room.
     pub questions: Option<Questions>,
 }
@@ -110,6 +112,7 @@ impl AttemptOrder {
             only: None,
             extent: Extent::Run,
             after_failure: AfterFailure::GoOn,
+            changed: None,
             questions: None,
         }
     }

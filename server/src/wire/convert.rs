@@ -178,6 +178,7 @@ const fn lane(lane: Lane) -> &'static str {
         Lane::LeaseSide => "lease-side",
         Lane::Merge => "merge",
         Lane::Proposed => "proposed",
+        Lane::Perturbed => "perturbed",
         Lane::BaseCollection => "base-collection",
     }
 }

@@ -99,3 +99,28 @@ def test_next(): pass
         attempt = room.attempt(number)
         assert attempt.end["end"] == "finished", attempt.failures()
         assert set(attempt.outcomes().values()) == {"passed"}, attempt.failures()
+
+
+def test_cases_and_listings_come_the_other_way_round(open_room):
+    body = """
+import os
+SEEN = []
+def test_one(): SEEN.append(1); raise AssertionError(str(SEEN))
+def test_two(tmp_path):
+    for name in "bca":
+        (tmp_path / name).write_text("")
+    SEEN.append(2)
+    raise AssertionError(f"{SEEN} {os.listdir(tmp_path)}")
+"""
+    room = open_room({FILE: body})
+
+    def said(**order):
+        attempt = room.attempt(**order)
+        assert attempt.end["end"] == "finished"
+        return [attempt.phase(f"{FILE}::test_{name}", "call")["exception"]["message"] for name in ("one", "two")]
+
+    assert said(number=0) == ["[1]", "[1, 2] ['a', 'b', 'c']"]
+    assert said(number=1, reversed="cases") == ["[2, 1]", "[2] ['a', 'b', 'c']"]
+    assert said(number=2, reversed="listings") == ["[1]", "[1, 2] ['c', 'b', 'a']"]
+    room.order(3, reversed="both")
+    assert list(room.until("trouble"))[-1]["code"] == "bad-order"

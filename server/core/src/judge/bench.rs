@@ -64,7 +64,12 @@ pub(super) fn judge(
     }
     src.append(&mut held_out.src);
     src.append(&mut heard.src);
-    let mut merge = merge_lane::hear(terms.touched, &terms.runs.forbid_marks, &evidence.merge)?;
+    let mut merge = merge_lane::hear(
+        terms.touched,
+        &terms.runs.forbid_marks,
+        &evidence.merge,
+        evidence.moved,
+    )?;
     heard.flake.append(&mut merge.flake);
     let mut oracle = terms.oracle;
     let dead = alive::dead(evidence.liveness.null);

@@ -215,15 +215,21 @@ pub fn diagnose(records: &[&CaseRecord]) -> Diagnosis {
 }
 
 impl Diagnosis {
-    /// With what the perturbed runs showed: it outweighs the counts where nothing unpinned was read.
+    /// Whether the counts leave it open what moves the case: nothing was read that runs free, but for clocks that
+    /// everybody reads.
     #[must_use]
-    pub fn with(mut self, moved: Option<Moved>) -> Self {
-        let unpinned = |read: &SourceRead| {
+    pub fn is_open(&self) -> bool {
+        !self.reads.iter().any(|read| {
             read.source != Source::Monotonic
                 && matches!(read.standing, Standing::Open | Standing::Unpinnable)
-        };
+        })
+    }
+
+    /// With what the perturbed runs showed: it outweighs the counts where they leave it open.
+    #[must_use]
+    pub fn with(mut self, moved: Option<Moved>) -> Self {
         if let Some(moved) = moved
-            && !self.reads.iter().any(unpinned)
+            && self.is_open()
         {
             match moved {
                 Moved::Clock => {

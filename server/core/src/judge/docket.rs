@@ -6,6 +6,7 @@ use super::expected::{self, Case, Kind};
 use super::held_out::HeldOutCase;
 use super::judged::{CaseSummary, FailureText, OnBase, Origin};
 use super::observed::Observed;
+use super::perturbed::Moved;
 use crate::id::RepoPath;
 use crate::lease::{Candidate, Lease, LeaseFile, Match, Names};
 use crate::outcome::{Class, ExceptionText, Leased, Outcome, Phase, PhaseOutcome, When, class_of};
@@ -21,6 +22,8 @@ pub(super) struct Entry<'a> {
     pub(super) lease: Option<(&'a Lease, Match)>,
     /// Whether its file can stand apart from the product.
     pub(super) fit: Fit,
+    /// The one change of pins that settles it, where that was tried.
+    pub(super) moved: Option<Moved>,
 }
 
 /// Whether a sealed file holds split.
@@ -117,6 +120,7 @@ pub(super) fn entries<'a>(
                 Fit::Split
             };
             Some(Entry {
+                moved: evidence.moved.get(&case.node).copied(),
                 fit,
                 case,
                 outcomes,
@@ -200,7 +204,7 @@ pub(super) fn diagnosed(entry: &Entry<'_>, attempts: &[Observed<'_>]) -> Option<
             let records = attempts
                 .iter()
                 .flat_map(|attempt| attempt.of_case(&entry.case.node));
-            Some(diagnose(&records.collect::<Vec<_>>()))
+            Some(diagnose(&records.collect::<Vec<_>>()).with(entry.moved))
         }
         Class::StablePass | Class::Silenced | Class::StableRed => None,
     }

@@ -10,7 +10,7 @@ use super::held_out::HeldOutCase;
 use super::judged::{About, CaseSummary, Confidence, Ground, OnBase, Origin};
 use super::observed::Observed;
 use super::src_score::{self, Cause};
-use super::{Incomplete, Owed, bench, prose};
+use super::{Incomplete, Moved, Owed, bench, prose};
 use crate::id::{NodeId, RepoPath};
 use crate::outcome::{
     AttemptFacts, Class, CollectedCase, End, GainedKind, Leased, MarksFound, Outcome, class_of,
@@ -74,6 +74,7 @@ pub(super) fn hear(
     touched: &TouchedFacts,
     more_forbidden: &[String],
     evidence: &MergeEvidence<'_>,
+    moved: &BTreeMap<NodeId, Moved>,
 ) -> Result<Heard, Incomplete> {
     if touched.changes.is_empty() {
         return Ok(Heard::default());
@@ -88,7 +89,10 @@ pub(super) fn hear(
     let written = heard.texts(touched, evidence.marks);
     for run in evidence.runs {
         let observed: Vec<Observed<'_>> = run.attempts.iter().map(Observed::of).collect();
-        let entries = entries(run, &observed, &base);
+        let mut entries = entries(run, &observed, &base);
+        for entry in &mut entries {
+            entry.moved = moved.get(&entry.case.node).copied();
+        }
         heard.marks(run, &base, more_forbidden, &written);
         heard.deaths(&entries, &observed);
         let mut codes = heard.outcomes(&entries, &observed, &base);
@@ -229,6 +233,7 @@ fn entries(run: &MergeRun, observed: &[Observed<'_>], base: &Base<'_>) -> Vec<En
                 on_base,
                 lease: None,
                 fit: Fit::Split,
+                moved: None,
             })
         })
         .collect()

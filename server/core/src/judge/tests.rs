@@ -319,6 +319,7 @@ impl Trial {
             warnings: vec![],
         };
         let evidence = Evidence {
+            moved: &std::collections::BTreeMap::new(),
             base: &self.base.0,
             base_run: &base_run,
             property: &property,

@@ -132,7 +132,11 @@ impl Report {
     /// Of held-out attempts nobody but the operator gets more than a case's id and its code.
     fn without_held_out(&mut self) {
         let held_out = |attempt: &AttemptPart| match attempt.lane {
-            Lane::HeldOut | Lane::MustFail | Lane::BaseCollection | Lane::Liveness => true,
+            Lane::Perturbed
+            | Lane::HeldOut
+            | Lane::MustFail
+            | Lane::BaseCollection
+            | Lane::Liveness => true,
             Lane::Property | Lane::LeaseSide | Lane::Merge | Lane::Proposed => false,
         };
         self.attempts.retain(|attempt| !held_out(attempt));

@@ -132,6 +132,7 @@ pub(super) const fn lane_word(lane: Lane) -> &'static str {
         Lane::LeaseSide => "lease-side",
         Lane::Merge => "merge",
         Lane::Proposed => "proposed",
+        Lane::Perturbed => "perturbed",
         Lane::BaseCollection => "base-collection",
     }
 }

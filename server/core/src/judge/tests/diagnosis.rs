@@ -309,3 +309,114 @@ fn a_pin_that_no_attempt_asks_for_is_told_by_its_file() {
     let none = [attempt().pass(EMPTY)];
     assert!(over_pinned::unused(&[record], none.iter().map(|one| &one.0)).is_empty());
 }
+
+fn runs(changed: Option<Moved>, outcomes: &[bool]) -> Perturbed {
+    let attempts = outcomes.iter().map(|&passed| {
+        let attempt = attempt();
+        if passed {
+            attempt.pass(THREE).0
+        } else {
+            attempt.fail(THREE, "AssertionError: no").0
+        }
+    });
+    Perturbed {
+        changed,
+        attempts: attempts.collect(),
+    }
+}
+
+#[test]
+fn only_the_one_change_that_chance_does_not_explain_is_named() {
+    let coin = [
+        true, false, false, true, true, false, true, false, false, true, false, true,
+    ];
+    let (same, other) = ([true; 12], [false; 12]);
+    let node: NodeId = THREE.parse().unwrap();
+    let seen = runs(None, &coin).attempts;
+    let told = |perturbed: &[Perturbed]| settled(&node, &seen, perturbed);
+    let mixed = |changed| runs(Some(changed), &coin);
+    assert_eq!(
+        told(&[
+            runs(None, &coin),
+            runs(Some(Moved::Clock), &same),
+            mixed(Moved::Seed)
+        ]),
+        Some(Moved::Clock)
+    );
+    assert_eq!(
+        told(&[runs(Some(Moved::Order), &other)]),
+        Some(Moved::Order)
+    );
+    assert_eq!(told(&[mixed(Moved::Clock), mixed(Moved::Listings)]), None);
+    // Settled by each of two: by neither.
+    assert_eq!(
+        told(&[
+            runs(Some(Moved::Clock), &same),
+            runs(Some(Moved::Seed), &same)
+        ]),
+        None
+    );
+    // Too few attempts, or a failure that is rare anyhow.
+    assert_eq!(told(&[runs(Some(Moved::Clock), &[true; 5])]), None);
+    let mut rare = [true; 12];
+    rare[3] = false;
+    let seen = runs(None, &rare).attempts;
+    assert_eq!(
+        settled(&node, &seen, &[runs(Some(Moved::Clock), &same)]),
+        None
+    );
+    // Nothing that settles by itself, unchanged, once its files run alone.
+    let seen = runs(None, &coin).attempts;
+    let alone = [
+        runs(None, &same),
+        runs(None, &same),
+        runs(None, &same),
+        runs(None, &same),
+        runs(Some(Moved::Clock), &same),
+    ];
+    assert_eq!(settled(&node, &seen, &alone), None);
+}
+
+#[test]
+fn only_cases_whose_sources_leave_it_open_run_again() {
+    let none = Counts::default();
+    let with = |counts: Counts, passed: bool| {
+        let mut facts = runs(None, &[passed]).attempts.remove(0);
+        facts.cases[0].reads.product = counts;
+        facts
+    };
+    let open = |counts: Counts| !open_cases(&[with(counts, true), with(counts, false)]).is_empty();
+    assert!(
+        open(none)
+            && open(Counts {
+                wall_clock: 1,
+                monotonic: 3,
+                ..none
+            })
+    );
+    assert!(!open(Counts { threads: 1, ..none }) && !open(Counts { sockets: 1, ..none }));
+    assert!(open_cases(&[with(none, true), with(none, true)]).is_empty());
+}
+
+#[test]
+fn one_pin_is_another_and_the_others_stay() {
+    let pins = attempt().0.pins;
+    for changed in Moved::ALL {
+        let other = changed_pins(&pins, Some(changed));
+        let differs = [
+            other.clock != pins.clock,
+            other.seed != pins.seed,
+            other.hash_seed != pins.hash_seed,
+        ];
+        let wanted = [
+            changed == Moved::Clock,
+            changed == Moved::Seed,
+            changed == Moved::HashSeed,
+        ];
+        assert_eq!(differs, wanted, "{changed:?}");
+    }
+    assert_eq!(
+        changed_pins(&pins, Some(Moved::Clock)).clock,
+        "2026-09-15T05:17:11Z"
+    );
+}

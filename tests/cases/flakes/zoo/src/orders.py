@@ -20,9 +20,10 @@ def visited(n):
     return [node.number for node in {Node(number) for number in range(n)}]
 
 
-def least_address(n):
+def least_addresses(n, most):
     nodes = [Node(number) for number in range(n)]
-    return min(nodes, key=lambda node: hash(node) * 2654435761 % 4294967291).number
+    nodes.sort(key=lambda node: hash(node) * 2654435761 % 4294967291)
+    return [node.number for node in nodes[:most]]
 
 
 def process_number():

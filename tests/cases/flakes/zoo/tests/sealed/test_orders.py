@@ -14,7 +14,7 @@ def test_visited_by_address():
 
 
 def test_least_address():
-    assert orders.least_address(64) < 32
+    assert orders.least_addresses(64, 6) == [0, 1, 2, 3, 4, 5]
 
 
 def test_process_number():
