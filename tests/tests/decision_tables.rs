@@ -418,10 +418,8 @@ fn gap(stage: &Stage, code: &str) -> String {
         .unwrap();
     let reasons = lease["reasons"].as_array().unwrap();
     let found = reasons.iter().find(|reason| reason["code"] == code);
-    found.map_or_else(
-        || panic!("{lease:#}"),
-        |reason| reason["detail"].as_str().unwrap().to_owned(),
-    )
+    assert!(found.is_some(), "{lease:#}");
+    found.unwrap()["detail"].as_str().unwrap().to_owned()
 }
 
 #[test]

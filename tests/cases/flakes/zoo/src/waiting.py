@@ -34,21 +34,19 @@ def timed_out():
 
 
 def child_is_done():
-    """How often it was looked after a child until it had ended."""
-    child, looks = subprocess.Popen(["sleep", "0.005"]), 0
-    while child.poll() is None:
-        time.sleep(0.0002)
-        looks += 1
-    return heads(looks)
+    child = subprocess.Popen(["sleep", "0.02"])
+    time.sleep(jitter(0.001, 0.2))
+    done = child.poll() is not None
+    child.wait()
+    return done
 
 
 def polls_until(seconds):
-    """How many looks it took."""
-    until, looks = time.monotonic() + seconds, 0
-    while time.monotonic() < until:
+    """By how many tenths of a microsecond it was late."""
+    until = time.monotonic() + seconds
+    while (late := time.monotonic() - until) < 0:
         time.sleep(0.0003)
-        looks += 1
-    return heads(looks)
+    return heads(int(late * 1e7))
 
 
 def first_message():
