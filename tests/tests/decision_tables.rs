@@ -389,8 +389,8 @@ fn row_09_touched_tests_that_hold_are_merge_ok() {
 /// A touched test that differs between attempts in what this line says; else it holds.
 fn unsteady(reads: &str) -> String {
     format!(
-        "{reads}\n\n\nclass Window:\n    def __init__(self, number):\n        self.number = number\n\n\n\
-         def test_window():\n    windows = {{Window(number) for number in range(24)}}\n    places = sorted(windows, key=lambda window: id(window) * 2654435761 % 4294967291)\n    numbers = [window.number for window in places]\n    \
+        "import hashlib\n{reads}\n\n\nclass Window:\n    def __init__(self, number):\n        self.number = number\n\n\n\
+         def test_window():\n    windows = {{Window(number) for number in range(24)}}\n    places = sorted(windows, key=lambda window: hashlib.sha256(str(id(window)).encode()).digest())\n    numbers = [window.number for window in places]\n    \
          assert (sorted(numbers) if steady() else numbers) == list(range(24))\n"
     )
 }

@@ -88,7 +88,7 @@ def _mapped(path: str) -> mmap.mmap | None:
     except OSError:
         return None
     try:
-        return mmap.mmap(fd, SIZE)
+        return mmap.mmap(fd, SIZE, trackfd=False)  # an open file would be one more for the candidate to play with
     except (OSError, ValueError):
         return None
     finally:
