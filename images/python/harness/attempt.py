@@ -28,6 +28,8 @@ def run(descriptors: list[int], layout: Layout, policy: Policy, prepared: sessio
     native.open(order, record)  # takes the key off the pipe: nothing written in Python ever holds it
     told = Task.decode(boot.read_order(order))
     os.close(order)
+    if not told.cassettes:  # nobody will wait for PID 1's word
+        os.close(word)
     os.chdir(layout.tree)
     meter = Meter(layout.counts, told.uids)
     meter.leave_imports_out()
