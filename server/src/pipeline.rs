@@ -268,7 +268,7 @@ pub async fn score(
             )
             .await?;
             if evidence.took_a_room() {
-                rooms.sandbox.expect(run.likely_next(&ground)?);
+                rooms.sandbox.expect(run.likely_next(&ground));
             }
             if ground.mutants.is_none() {
                 rooms.vigil.offer(|| run.planting(&ground).ok());

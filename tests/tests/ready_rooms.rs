@@ -103,7 +103,9 @@ async fn a_ready_room_is_used_once_and_says_what_a_new_one_says() {
         other
             .src
             .insert("src/more.py".to_owned(), "MORE = 1\n".to_owned());
-        let warm = run(&engine, other.on(tree.clone())).await;
+        let mut ordered = other.on(tree.clone());
+        ordered.own_names = order.on(tree.clone()).own_names;
+        let warm = run(&engine, ordered).await;
         until(&engine, 0).await;
         for (cold, warm) in cold.attempts.iter().zip(&warm.attempts) {
             assert_eq!(told(cold), ["test_counts: passed"]);
@@ -138,12 +140,17 @@ async fn a_ready_room_that_does_not_fit_or_died_is_not_used() {
         let mut slow = order.clone();
         slow.policy.runs.case_timeout_ms += 1;
         assert_eq!(run(&engine, slow.on(tree.clone())).await.attempts.len(), 4);
-        assert_eq!(until(&engine, 1).await, [name]);
+        assert_eq!(until(&engine, 1).await, std::slice::from_ref(&name));
+        // So is a base of the same sealed tree that has other names in its src.
+        let mut renamed = order.on(tree.clone());
+        renamed.own_names.push("more".to_owned());
+        assert_eq!(run(&engine, renamed).await.attempts.len(), 4);
+        assert_eq!(until(&engine, 1).await, std::slice::from_ref(&name));
         // A src that is too large for it: it goes, and a new one is made.
         let mut large = order.clone();
         large.src.insert(
-            "src/large.py".to_owned(),
-            format!("# {}\n", "x".repeat(16 << 20)),
+            "src/app.py".to_owned(),
+            format!("ANSWER = 42\n# {}\n", "x".repeat(16 << 20)),
         );
         assert_eq!(
             told(&run(&engine, large.on(tree.clone())).await.attempts[0]),

@@ -34,6 +34,26 @@ impl GitPath {
         bytes.extend_from_slice(name);
         Self(bytes)
     }
+    /// Whether a symlink here with this target stays in the tree. By the words alone: never above the tree's root, never
+    /// absolute.
+    #[must_use]
+    pub fn leads_inside(&self, target: &[u8]) -> bool {
+        if target.is_empty() || target.starts_with(b"/") || target.contains(&0) {
+            return false;
+        }
+        let mut depth = self.0.iter().filter(|b| **b == b'/').count();
+        for part in target.split(|b| *b == b'/') {
+            match part {
+                b"" | b"." => {}
+                b".." => match depth.checked_sub(1) {
+                    Some(up) => depth = up,
+                    None => return false,
+                },
+                _ => depth += 1,
+            }
+        }
+        true
+    }
 }
 impl From<&str> for GitPath {
     fn from(text: &str) -> Self {

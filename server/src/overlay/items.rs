@@ -291,26 +291,7 @@ fn inside(
     entry: &Entry,
 ) -> Result<Option<Vec<u8>>, OverlayError> {
     let target = objects.blob(&entry.id, LINK_BYTES)?;
-    Ok(stays_inside(path.as_bytes(), &target).then_some(target))
-}
-
-/// By the words alone: never above the tree's root, never absolute.
-fn stays_inside(path: &[u8], target: &[u8]) -> bool {
-    if target.is_empty() || target.starts_with(b"/") || target.contains(&0) {
-        return false;
-    }
-    let mut depth = path.iter().filter(|b| **b == b'/').count();
-    for part in target.split(|b| *b == b'/') {
-        match part {
-            b"" | b"." => {}
-            b".." => match depth.checked_sub(1) {
-                Some(up) => depth = up,
-                None => return false,
-            },
-            _ => depth += 1,
-        }
-    }
-    true
+    Ok(path.leads_inside(&target).then_some(target))
 }
 
 /// The leaves of src that are scored and what the oracle has beside them, with the directories they need.
@@ -498,7 +479,7 @@ mod tests {
             ("a", "b\0c", false),
         ] {
             assert_eq!(
-                stays_inside(path.as_bytes(), target.as_bytes()),
+                GitPath::from(path).leads_inside(target.as_bytes()),
                 stays,
                 "{path} {target:?}"
             );

@@ -229,7 +229,7 @@ impl Run<'_> {
     }
 
     /// What the next score of this base is likely to order: the same with another src, and draws of its own.
-    pub(super) fn likely_next(&self, ground: &Ground) -> Result<RunOrder, Aborted> {
+    pub(super) fn likely_next(&self, ground: &Ground) -> RunOrder {
         let mut order = RunOrder {
             attempts: self.pinned(),
             ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
@@ -237,11 +237,10 @@ impl Run<'_> {
         order.free_starts = self.plan.patch().policy().runs.held_out as usize;
         let more = order.starts.len() + order.free_starts;
         order.starts.resize(more, 0);
-        let own = order.attempts.iter().cloned();
         // As many attempts as there can be, so that there are ids for them.
-        let more = own.take(order.free_starts).collect::<Vec<_>>();
-        order.attempts.extend(more);
-        Ok(order)
+        let all = order.attempts.len() + order.free_starts;
+        order.attempts = order.attempts.into_iter().cycle().take(all).collect();
+        order
     }
 
     /// The N attempts under the policy's pins.

@@ -80,7 +80,7 @@ pub(super) fn check(facts: &TouchedFacts) -> Vec<Finding> {
             }
             Mode::Symlink => {
                 let target = entry.link_target.as_deref().unwrap_or_default();
-                if !stays_inside(path.as_bytes(), target) {
+                if !path.leads_inside(target) {
                     let told = "a symlink that leaves the tree";
                     findings.push(Finding::at(Reason::OverlaySymlinkEscape, path, told));
                 }
@@ -120,25 +120,6 @@ pub fn reruns(policy: &Policy, file: &RepoPath) -> u32 {
         .filter(|entry| fits(&entry.prefix))
         .max_by_key(|entry| entry.prefix.len())
         .map_or(policy.runs.reruns, |entry| entry.reruns)
-}
-
-/// By the words alone: never above the tree's root, never absolute. The room's own root is all that lies beyond.
-fn stays_inside(path: &[u8], target: &[u8]) -> bool {
-    if target.is_empty() || target.starts_with(b"/") || target.contains(&0) {
-        return false;
-    }
-    let mut depth = path.iter().filter(|b| **b == b'/').count();
-    for part in target.split(|b| *b == b'/') {
-        match part {
-            b"" | b"." => {}
-            b".." => match depth.checked_sub(1) {
-                Some(up) => depth = up,
-                None => return false,
-            },
-            _ => depth += 1,
-        }
-    }
-    true
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ struct Purpose {
     tree: Digest,
     policy: Digest,
     files: Vec<RepoPath>,
+    /// Two bases with one sealed tree may have other names in src.
+    own_names: Vec<String>,
     fixed_starts: Vec<u32>,
     /// Ports and memory are those that the records need.
     cassettes: Vec<Digest>,
@@ -38,6 +40,7 @@ impl Purpose {
             tree: order.tree.digest.clone(),
             policy: order.policy.digest(),
             files: order.files.clone(),
+            own_names: order.own_names.clone(),
             fixed_starts: order.starts.iter().take(fixed).copied().collect(),
             cassettes: order
                 .cassettes
