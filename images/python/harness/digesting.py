@@ -4,18 +4,13 @@ The compiler is given text that PID 1 must not fall over: a file that kills the 
 the rest goes on in another one.
 """
 
-import contextlib
 import json
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import digest
-from .confine import confine
+from . import digest, nobody
 from .frames import Message, plain
 
-NOBODY = 65_534
 BATCH = 1500  # functions in one frame
 SECONDS = 60
 
@@ -43,7 +38,7 @@ def _found(tree: str, files: tuple[str, ...]) -> Iterator[tuple[str, dict[str, M
     rest = list(files)
     while rest:
         done = 0
-        for line in _fork(tree, rest):
+        for line in _lines(tree, rest):
             yield rest[done], json.loads(line)
             done += 1
         if done < len(rest):
@@ -52,25 +47,14 @@ def _found(tree: str, files: tuple[str, ...]) -> Iterator[tuple[str, dict[str, M
         rest = rest[done:]
 
 
-def _fork(tree: str, files: list[str]) -> Iterator[bytes]:
+def _lines(tree: str, files: list[str]) -> Iterator[bytes]:
     """One JSON line per file; fewer lines than files when the fork died."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        with contextlib.suppress(BaseException):
-            os.close(reader)
-            contents = [_read(tree, file) for file in files]
-            confine(NOBODY)
-            signal.alarm(SECONDS)
-            for content in contents:
-                write(writer, json.dumps(_digest(content)).encode() + b"\n")
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as lines:
-        for line in lines:
-            if line.endswith(b"\n"):
-                yield line
-    os.waitpid(pid, 0)
+
+    def work() -> Iterator[dict[str, Message] | str]:
+        contents = [_read(tree, file) for file in files]
+        return (_digest(content) for content in contents)
+
+    return nobody.lines(work, SECONDS)
 
 
 def _read(tree: str, file: str) -> bytes | str:
@@ -87,8 +71,3 @@ def _digest(content: bytes | str) -> dict[str, Message] | str:
         return digest.of_source(content)
     except digest.Uncompilable as error:
         return str(error)
-
-
-def write(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
