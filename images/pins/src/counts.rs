@@ -3,9 +3,9 @@
 //! A diagnosis and nothing else: every process of the attempt can write its page. It never counts for root, whose
 //! processes are the harness's own, and never maps a page twice; without a page nothing is counted.
 
+use crate::sys;
 #[cfg(pins_test_page)]
 use crate::sys::c_char;
-use crate::sys::{self, c_int};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 const SIZE: usize = 4096;
@@ -96,35 +96,9 @@ fn page() -> Option<&'static Page> {
 
 fn map(user: u32) -> Option<*mut Page> {
     let path = path(user)?;
-    // SAFETY: the path is NUL-terminated; no mode is needed without O_CREAT.
-    let fd = unsafe { sys::open(path.as_ptr().cast(), sys::O_RDWR | sys::O_CLOEXEC) };
-    if fd < 0 {
-        return None;
-    }
-    let page = map_open(fd);
-    // SAFETY: the descriptor is ours and used no more; a mapping outlives it.
-    unsafe { sys::close(fd) };
-    page
-}
-
-fn map_open(fd: c_int) -> Option<*mut Page> {
-    // A shorter file would answer the first count with SIGBUS.
-    // SAFETY: the descriptor is open.
-    if usize::try_from(unsafe { sys::lseek(fd, 0, sys::SEEK_END) }).ok()? < SIZE {
-        return None;
-    }
-    // SAFETY: a fresh shared mapping of a page of the open file, at an address the kernel chooses.
-    let address = unsafe {
-        sys::mmap(
-            core::ptr::null_mut(),
-            SIZE,
-            sys::PROT_READ | sys::PROT_WRITE,
-            sys::MAP_SHARED,
-            fd,
-            0,
-        )
-    };
-    (address.addr() != usize::MAX).then(|| address.cast())
+    // SAFETY: the path is NUL-terminated.
+    let found = unsafe { sys::mapped(path.as_ptr().cast(), sys::Access::Write, SIZE, SIZE) };
+    found.map(|(address, _)| address.cast())
 }
 
 type Path = [u8; 256];

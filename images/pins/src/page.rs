@@ -4,7 +4,7 @@
 //! rewrites it in place, it never replaces the file). A page that is missing, too short or without
 //! its magic pins nothing, and is looked for again at the next call.
 
-use crate::sys::{self, c_char, c_int};
+use crate::sys::{self, c_char};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 #[cfg(not(pins_test_page))]
@@ -142,38 +142,8 @@ fn mapped() -> Option<&'static Page> {
 }
 
 fn map() -> Option<*const Page> {
-    let path = path()?;
-    // SAFETY: the path is NUL-terminated; no mode is needed without O_CREAT.
-    let fd = unsafe { sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC) };
-    if fd < 0 {
-        return None;
-    }
-    let page = map_open(fd);
-    // SAFETY: the descriptor is ours and used no more; a mapping outlives it.
-    unsafe { sys::close(fd) };
-    page
-}
-
-fn map_open(fd: c_int) -> Option<*const Page> {
-    // A shorter file would answer the first read with SIGBUS.
-    // SAFETY: the descriptor is open.
-    if usize::try_from(unsafe { sys::lseek(fd, 0, sys::SEEK_END) }).ok()? < SIZE {
-        return None;
-    }
-    // SAFETY: a fresh shared mapping of a page of the open file, at an address the kernel chooses.
-    let address = unsafe {
-        sys::mmap(
-            core::ptr::null_mut(),
-            SIZE,
-            sys::PROT_READ,
-            sys::MAP_SHARED,
-            fd,
-            0,
-        )
-    };
-    if address.addr() == usize::MAX {
-        return None;
-    }
+    // SAFETY: the path is NUL-terminated.
+    let (address, length) = unsafe { sys::mapped(path()?, sys::Access::Read, SIZE, SIZE) }?;
     let page = address.cast::<Page>().cast_const();
     // SAFETY: the mapping is page-aligned and larger than `Page`, whose fields may hold any bits.
     let magic = unsafe { &(*page).magic }.load(Ordering::Relaxed);
@@ -182,7 +152,7 @@ fn map_open(fd: c_int) -> Option<*const Page> {
     }
     // Not written yet.
     // SAFETY: the mapping was made above, and nothing refers to it any more.
-    unsafe { sys::munmap(address, SIZE) };
+    unsafe { sys::munmap(address, length) };
     None
 }
 

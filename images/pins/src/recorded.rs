@@ -101,32 +101,9 @@ fn whole() -> Option<&'static [u8]> {
 }
 
 fn map() -> Option<(*mut u8, usize)> {
-    let path = path()?;
-    // SAFETY: the path is NUL-terminated; no mode is needed without O_CREAT.
-    let fd = unsafe { sys::open(path, sys::O_RDONLY | sys::O_CLOEXEC) };
-    if fd < 0 {
-        return None;
-    }
-    // SAFETY: the descriptor is open.
-    let length = usize::try_from(unsafe { sys::lseek(fd, 0, sys::SEEK_END) }).unwrap_or(0);
-    let address = if length == 0 {
-        core::ptr::without_provenance_mut(usize::MAX)
-    } else {
-        // SAFETY: a fresh mapping of the open file, at an address the kernel chooses.
-        unsafe {
-            sys::mmap(
-                core::ptr::null_mut(),
-                length,
-                sys::PROT_READ,
-                sys::MAP_SHARED,
-                fd,
-                0,
-            )
-        }
-    };
-    // SAFETY: the descriptor is ours and used no more; a mapping outlives it.
-    unsafe { sys::close(fd) };
-    (address.addr() != usize::MAX).then(|| (address.cast(), length))
+    // SAFETY: the path is NUL-terminated.
+    let found = unsafe { sys::mapped(path()?, sys::Access::Read, 1, usize::MAX) };
+    found.map(|(address, length)| (address.cast(), length))
 }
 
 #[cfg(not(pins_test_page))]

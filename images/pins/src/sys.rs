@@ -171,3 +171,45 @@ pub(crate) fn fail(code: c_int) -> c_int {
     set_errno(code);
     -1
 }
+
+/// What may be done to a mapping.
+#[derive(Clone, Copy)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// A file that is mapped whole, or no more than this of it, for the life of the process: where, and how much. `None` where
+/// it is not there or shorter than `least`, because what is missing of it would be answered with SIGBUS.
+///
+/// # Safety
+///
+/// `path` is NUL-terminated.
+pub(crate) unsafe fn mapped(
+    path: *const c_char,
+    access: Access,
+    least: usize,
+    most: usize,
+) -> Option<(*mut c_void, usize)> {
+    let (open, protection) = match access {
+        Access::Read => (O_RDONLY, PROT_READ),
+        Access::Write => (O_RDWR, PROT_READ | PROT_WRITE),
+    };
+    // SAFETY: the caller's path; no mode is needed without O_CREAT.
+    let fd = unsafe { self::open(path, open | O_CLOEXEC) };
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is open.
+    let length = usize::try_from(unsafe { lseek(fd, 0, SEEK_END) }).unwrap_or(0);
+    let length = length.min(most);
+    let address = if length < least.max(1) {
+        core::ptr::without_provenance_mut(usize::MAX)
+    } else {
+        // SAFETY: a fresh shared mapping of the open file, at an address the kernel chooses.
+        unsafe { mmap(core::ptr::null_mut(), length, protection, MAP_SHARED, fd, 0) }
+    };
+    // SAFETY: the descriptor is ours and used no more; a mapping outlives it.
+    unsafe { close(fd) };
+    (address.addr() != usize::MAX).then_some((address, length))
+}
