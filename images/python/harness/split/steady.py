@@ -11,6 +11,7 @@ from __future__ import annotations
 import _thread
 import functools
 import operator
+import sys
 import types
 from typing import Any
 
@@ -24,7 +25,8 @@ class Told:
     """The product's side."""
 
     def __init__(self) -> None:
-        self.serving = 0  # threads that serve the oracle, the first one left out
+        # Threads that serve the oracle, the first one left out; a fork goes on counting those that it left behind.
+        self.serving = _thread._count() - (len(sys._current_frames()) - 1)
         self._full = False
         self._modules: dict[int, Any] = {}
         self._namespaces: list[dict[str, Any]] = []

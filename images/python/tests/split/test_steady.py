@@ -1,11 +1,12 @@
 """Names of the product's modules that the oracle remembers: never older than what the product last did."""
 
+import os
 import threading
 import time
 
 import pytest
 
-from harness.split import asks
+from harness.split import asks, steady
 
 
 @pytest.fixture
@@ -38,6 +39,20 @@ def test_a_call_of_a_module_is_one_request(product, requests):
     assert product.Money(2).add(1).a == 3
     assert requests == [asks.CALL, asks.METHOD, asks.GETATTR]
     assert product.echo is product.echo
+
+
+def test_threads_that_a_fork_left_behind_rebind_nothing():
+    ended = threading.Event()
+    left = threading.Thread(target=ended.wait)
+    left.start()
+    try:
+        if (pid := os.fork()) == 0:
+            told = steady.Told()
+            os._exit(0 if told.keep(steady, "Told", steady.Told) and not told.moved() else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        ended.set()
+        left.join()
 
 
 def test_what_is_no_function_nor_class_is_asked_for_each_time(product, requests):
