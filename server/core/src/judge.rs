@@ -24,6 +24,7 @@ mod over_pinned;
 mod perturbed;
 mod prose;
 mod records;
+mod sighting;
 mod silences;
 mod src_score;
 mod tampers;
@@ -39,6 +40,7 @@ pub use judged::{
 };
 pub use merge_lane::{FORBIDDEN, MergeEvidence, MergeRun, MergeSummary, advice};
 pub use modes::{NeedShared, need_shared, red, troubled};
+pub use sighting::{Sighting, sighting, upper_bound_ppm};
 pub use silences::SideRun;
 pub use tampers::{AskBase, MustFailEvidence, MustFailWants};
 

@@ -15,9 +15,11 @@ use crate::statement::{Inputs, Scorer, SrcTree};
 use serde::{Deserialize, Serialize};
 
 mod build;
+mod named;
 mod render;
 
 pub use build::{AttemptSource, Material};
+pub use named::told_name;
 pub use render::{Audience, LIMIT};
 
 /// The schema of the file. It changes when a field changes its meaning; a reader ignores fields it does not know.

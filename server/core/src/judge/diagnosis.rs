@@ -99,6 +99,22 @@ impl Source {
         Self::Monotonic,
     ];
 
+    /// Its name in reports and lists.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WallClock => "wall-clock",
+            Self::Monotonic => "monotonic",
+            Self::Entropy => "entropy",
+            Self::RandomDevice => "random-device",
+            Self::Listings => "listings",
+            Self::Network => "network",
+            Self::OwnServer => "own-server",
+            Self::Sleep => "sleep",
+            Self::Threads => "threads",
+        }
+    }
+
     /// In words.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -161,6 +177,18 @@ impl Source {
             | Self::OwnServer
             | Self::Sleep
             | Self::Threads => Standing::Unpinnable,
+        }
+    }
+}
+
+impl Owed {
+    /// Its name in reports and lists.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CassettePin => "cassette-pin",
+            Self::Property => "property",
+            Self::Neither => "neither",
         }
     }
 }

@@ -44,6 +44,18 @@ impl Moved {
         Self::Listings,
     ];
 
+    /// Its name in reports and lists.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Seed => "seed",
+            Self::HashSeed => "hash-seed",
+            Self::Order => "order",
+            Self::Listings => "listings",
+        }
+    }
+
     /// In words, as the end of "another …".
     #[must_use]
     pub const fn words(self) -> &'static str {

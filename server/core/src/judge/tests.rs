@@ -19,6 +19,7 @@ mod held_out;
 mod laws;
 mod leases;
 mod merge_lane;
+mod sighting;
 mod tampers;
 
 /// 2026-12-01T00:00:00Z.

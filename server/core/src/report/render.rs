@@ -1,6 +1,6 @@
 //! A report to bytes: first what the reader may see, then what has room.
 
-use super::{AttemptPart, CasePart, Feedback, ReasonPart, Report};
+use super::{AttemptPart, CasePart, Feedback, ReasonPart, Report, told_name};
 use crate::id::NodeId;
 use crate::judge::{About, Ground, Judged, Origin};
 use crate::outcome::{Class, Lane};
@@ -94,18 +94,20 @@ impl Report {
         self.warnings = narrowed.parts(judged.warnings());
         self.without_held_out();
         if texts == Shown::No {
-            // These tests are the patch's own, but they ran where the sealed ones lie.
-            let lanes = [&mut self.merge_lane, &mut self.proposed];
-            let lanes = lanes.into_iter().flatten();
-            for case in lanes.flat_map(|lane| &mut lane.cases) {
-                case.failure = None;
-                case.node = case.node.without_parameters();
-            }
-            self.cases.retain(|case| case.origin != Origin::Foreign);
-            for case in &mut self.cases {
-                case.failure = None;
-                if case.origin != Origin::Base {
-                    case.node = case.node.without_parameters();
+            let names_of = |cases: &mut Vec<CasePart>, lane| {
+                cases.retain_mut(|case| {
+                    case.failure = None;
+                    let name = told_name(&case.node, case.origin, lane, level);
+                    name.map(|name| case.node = name).is_some()
+                });
+            };
+            names_of(&mut self.cases, Lane::Property);
+            for (part, lane) in [
+                (&mut self.merge_lane, Lane::Merge),
+                (&mut self.proposed, Lane::Proposed),
+            ] {
+                if let Some(part) = part {
+                    names_of(&mut part.cases, lane);
                 }
             }
             for attempt in &mut self.attempts {
