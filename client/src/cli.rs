@@ -37,7 +37,7 @@ pub enum Command {
     Explain(Explain),
     /// Follow a score to its end
     Watch(Named),
-    /// The scores of a repository, newest first
+    /// The scores of a repository, newest first; with --flaky, the cases that they found mixed
     List(List),
     /// End a queued or running score
     Cancel(Named),
@@ -188,6 +188,9 @@ pub struct List {
     /// Only scores in this state
     #[arg(long, value_enum)]
     pub state: Option<State>,
+    /// Instead of scores, the cases that they found mixed, by case digest: when, how often, and the source that was named
+    #[arg(long, conflicts_with_all = ["head", "base", "state"])]
+    pub flaky: bool,
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: usize,
@@ -466,6 +469,7 @@ mod tests {
             ("tribunal fetch --head abc123", Exit::Usage),
             ("tribunal join", Exit::Usage),
             ("tribunal score --worktree --head main", Exit::Usage),
+            ("tribunal list --flaky --state completed", Exit::Usage),
             ("tribunal --help", Exit::MergeOk),
             ("tribunal score --help", Exit::MergeOk),
             ("tribunal --version", Exit::MergeOk),

@@ -11,6 +11,7 @@ mod evidence;
 mod held_out;
 mod look;
 mod merge_lane;
+mod mixed;
 mod modes;
 mod must_fail;
 mod mutants;
@@ -256,6 +257,7 @@ pub async fn score(
                 overlay: overlay.digest(),
                 files: plan.files(),
                 failures,
+                mixed: run.mixed(&ground, laid.as_ref(), &evidence, &judged),
             };
             deliver::publish(
                 rooms,

@@ -127,6 +127,7 @@ impl<'a> Stage<'a> {
             &["--json", "explain", score],
             &["--json", "watch", score],
             &["--json", "list"],
+            &["--json", "list", "--flaky"],
         ] {
             let ran = client.run(args);
             all.push_str(&ran.stdout);

@@ -1,6 +1,8 @@
 //! `list`, `watch` and `cancel`: scores that are there already.
 
+use super::columns::aligned;
 use super::conclude::Conclusion;
+use super::flaky;
 use super::follow::follow;
 use crate::cli;
 use crate::config::Settings;
@@ -15,12 +17,15 @@ use tribunal_core::join::Expected;
 use tribunal_core::text::shown;
 use tribunal_proto::v1::{ChangeSet, Score, ScoreState};
 
-/// The scores of a repository.
+/// The scores of a repository, or their mixed cases.
 pub(super) async fn run(
     args: &cli::List,
     settings: &Settings,
     console: &mut Console,
 ) -> Result<Exit, Failure> {
+    if args.flaky {
+        return flaky::run(args.limit, settings, console).await;
+    }
     let repo = settings.repo()?;
     let remote = Remote::connect(settings).await?;
     let filter = ListFilter {
@@ -55,22 +60,9 @@ fn table(scores: &[Score], console: &Console) -> Vec<String> {
         let header = ["SCORE", "STATE", "VERDICTS", "HEAD", "BASE", "ASKED"].map(str::to_owned);
         rows.insert(0, header);
     }
-    let mut widths = [0; 6];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let line = |row: &[String; 6]| {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        cells.join("  ").trim_end().to_owned()
-    };
     rows.iter()
-        .map(|row| {
+        .zip(aligned(&rows))
+        .map(|(row, line)| {
             let tone = if row[0] == "SCORE" {
                 Some(Tone::Strong)
             } else if row[2] == "PASS,PASS,PASS" {
@@ -80,7 +72,7 @@ fn table(scores: &[Score], console: &Console) -> Vec<String> {
             } else {
                 None
             };
-            tone.map_or_else(|| line(row), |tone| console.for_out(tone, &line(row)))
+            tone.map_or(line.clone(), |tone| console.for_out(tone, &line))
         })
         .collect()
 }

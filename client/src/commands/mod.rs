@@ -1,9 +1,11 @@
 //! The commands: each turns its arguments into calls of the other rooms and an exit code.
 
 mod cassette;
+mod columns;
 mod conclude;
 mod explain;
 mod fetch;
+mod flaky;
 mod follow;
 mod init;
 mod join;

@@ -202,6 +202,37 @@ impl Remote {
         }
     }
 
+    /// The cases that scores of a repository found mixed, the one seen last first.
+    ///
+    /// # Errors
+    /// As the server says.
+    pub async fn flaky(
+        &self,
+        repo: &RepoName,
+        limit: usize,
+    ) -> Result<Vec<v1::FlakyCase>, Failure> {
+        let mut cases = Vec::new();
+        let mut page_token = String::new();
+        loop {
+            let page = repeat("list mixed cases", || async {
+                let left = limit.saturating_sub(cases.len()).min(500);
+                let message = v1::ListFlakyCasesRequest {
+                    parent: repository_name(repo),
+                    page_size: i32::try_from(left).unwrap_or(500),
+                    page_token: page_token.clone(),
+                };
+                self.scores().list_flaky_cases(request(message)).await
+            })
+            .await?;
+            cases.extend(page.cases);
+            page_token = page.next_page_token;
+            if page_token.is_empty() || cases.len() >= limit {
+                cases.truncate(limit);
+                return Ok(cases);
+            }
+        }
+    }
+
     /// The files of a completed score.
     ///
     /// # Errors

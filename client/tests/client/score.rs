@@ -419,6 +419,52 @@ fn list_watch_and_cancel() {
 }
 
 #[test]
+fn mixed_cases_are_listed_over_pages_and_within_a_limit() {
+    let work = Work::new();
+    let server = Scripted::start(Script::new(&work.signed));
+    let ran = work.run(&server, &["list", "--flaky"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lines: Vec<Vec<&str>> = ran
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let (zero, one) = ("0".repeat(32), format!("{:032x}", 1));
+    let two = format!("{:032x}", 2);
+    let scores = format!("{zero},{one},{two},+22");
+    assert_eq!(
+        lines[0],
+        [
+            "abababababab",
+            "2026-09-21T14:13:20Z",
+            "2026-09-22T14:13:20Z",
+            "3/19",
+            "42.8%",
+            "threads",
+            "neither",
+            &scores,
+            "tests/sealed/test_core.py::test_two[a",
+            "b]"
+        ]
+    );
+    assert_eq!(lines[1][0], "-", "no digest");
+    assert_eq!(lines[1][5..7], ["order", "property"], "what settled it");
+    assert_eq!(lines[1][7], zero);
+    assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
+    let ran = work.run(&server, &["list", "--flaky", "--json"]);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 2);
+    assert_eq!(cases[0]["failures"], 3);
+    assert_eq!(cases[0]["scores"].as_array().unwrap().len(), 20);
+    assert_eq!(cases[1]["source"], Value::Null);
+    assert_eq!(cases[1]["settled_by"], "order");
+    let ran = work.run(&server, &["list", "--flaky", "--limit", "1"]);
+    assert_eq!(ran.stdout.lines().count(), 1);
+    server.stop();
+}
+
+#[test]
 fn a_terminal_gets_a_bar_and_colour_unless_it_objects() {
     let work = Work::new();
     let on_terminal = |no_color: &str| {

@@ -344,6 +344,44 @@ impl ScoreService for Service {
             files: self.script.files.clone(),
         }))
     }
+
+    async fn list_flaky_cases(
+        &self,
+        request: Request<ListFlakyCasesRequest>,
+    ) -> Result<Response<ListFlakyCasesResponse>, Status> {
+        let page = usize::from(request.into_inner().page_token == "more");
+        Ok(Response::new(ListFlakyCasesResponse {
+            cases: vec![flaky(page)],
+            next_page_token: ["more", ""][page].to_owned(),
+        }))
+    }
+}
+
+/// Two pages: a case that many scores saw and one that one did.
+fn flaky(page: usize) -> FlakyCase {
+    let seen = |seconds| Some(prost_types::Timestamp { seconds, nanos: 0 });
+    let score = |n: usize| format!("repositories/app/scores/{n:032x}");
+    let counts = [(25, 5_u64), (1, 0)];
+    let (score_count, many) = counts[page];
+    FlakyCase {
+        node_id: [
+            "tests/sealed/test_core.py::test_two[a b]",
+            "tests/test_new.py::test_\u{1b}[1m",
+        ][page]
+            .to_owned(),
+        case_digest: [format!("v2:cp313:{}", "ab".repeat(32)), String::new()][page].clone(),
+        lane: ["property", "merge"][page].to_owned(),
+        first_seen_time: seen(1_790_000_000),
+        last_seen_time: seen(1_790_086_400),
+        attempts: 14 + many,
+        failures: 3,
+        upper_bound: 0.4275,
+        source: ["threads", ""][page].to_owned(),
+        moved: ["", "order"][page].to_owned(),
+        owed: ["neither", "property"][page].to_owned(),
+        scores: (0..score_count).take(20).map(score).collect(),
+        score_count: score_count as u64,
+    }
 }
 
 #[tonic::async_trait]

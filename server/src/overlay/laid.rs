@@ -15,7 +15,7 @@ use std::io::Read;
 use std::sync::Arc;
 use tribunal_core::classify::{PathClass, class_of};
 use tribunal_core::git::{Entry, GitPath};
-use tribunal_core::id::{Digest, ObjectId};
+use tribunal_core::id::{Digest, ObjectId, RepoPath};
 use tribunal_core::plan::{RunPlan, SrcEntry};
 use tribunal_core::policy::Paths;
 
@@ -138,6 +138,17 @@ impl LaidOverlay {
             digest: Digest::of(format!("{}\n{owner}", self.digest).as_bytes()),
             image: image.to_owned(),
             tar: Box::new(move || Ok(Box::new(tar::stream(objects, items, mtime)))),
+        }
+    }
+
+    /// The blob of a file of the tree; `None` where there is none.
+    #[must_use]
+    pub fn blob(&self, file: &RepoPath) -> Option<&ObjectId> {
+        let path = file.as_str().as_bytes();
+        let item = self.tree.iter().find(|item| item.path.as_bytes() == path)?;
+        match &item.content {
+            Content::File(id) | Content::Executable(id) => Some(id),
+            Content::Directory | Content::Link(_) => None,
         }
     }
 

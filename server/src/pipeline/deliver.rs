@@ -7,7 +7,7 @@ use super::{Rooms, off};
 use crate::clock;
 use crate::sandbox::parts::isolation;
 use crate::sign::sign;
-use crate::store::{self, Audience, Completion, EventKind, StoredFile, Words};
+use crate::store::{self, Audience, Completion, EventKind, MixedCase, StoredFile, Words};
 use tokio::sync::mpsc;
 use tribunal_core::held_out::Failures;
 use tribunal_core::id::{Digest, RepoPath, ScoreId};
@@ -26,6 +26,7 @@ pub(super) struct Ran<'a> {
     pub(super) overlay: &'a Digest,
     pub(super) files: &'a [RepoPath],
     pub(super) failures: Vec<Failures>,
+    pub(super) mixed: Vec<MixedCase>,
 }
 
 /// Report, state, sign and store.
@@ -108,8 +109,13 @@ pub(super) async fn publish(
     let signed = envelopes.into_files().into_iter();
     files.extend(signed.map(|signed| file(&signed.name, Audience::Everyone, signed.bytes)));
     let (id, at) = (id.clone(), clock::now());
+    let completion = Completion {
+        words,
+        files,
+        mixed: ran.map(|ran| ran.mixed).unwrap_or_default(),
+    };
     store::off(&rooms.store, move |s| {
-        s.complete_score(&id, at, &Completion { words, files })
+        s.complete_score(&id, at, &completion)
     })
     .await?;
     Ok(())

@@ -299,7 +299,8 @@ impl Run<'_> {
         groups
     }
 
-    fn merge_key(
+    /// Under what name attempts of these files are kept.
+    pub(super) fn merge_key(
         &self,
         ground: &Ground,
         laid: &LaidOverlay,

@@ -93,6 +93,7 @@ async fn act(
     let completion = Completion {
         words: WORDS,
         files: Vec::new(),
+        mixed: Vec::new(),
     };
     match conduct {
         Conduct::WaitForCancel => {

@@ -5,6 +5,8 @@
     reason = "a test may stop at the first surprise"
 )]
 
+mod flaky;
+
 use super::*;
 use bytes::Bytes;
 use tribunal_core::id::{RequestId, Seed};
@@ -78,6 +80,7 @@ fn completion() -> Completion {
                 "{\"cases\":[],\"held\":1}",
             ),
         ],
+        mixed: Vec::new(),
     }
 }
 
@@ -563,6 +566,9 @@ const SUITE: &[Check] = &[
     meta_is_overwritten,
     held_out_failures_are_counted_by_base_case_and_overlay,
     gc_takes_what_is_old_and_ended,
+    flaky::mixed_cases_add_up_by_case_digest,
+    flaky::an_agent_sees_its_own_as_it_may_hear_them,
+    flaky::mixed_cases_come_in_pages_that_hold_each_once,
 ];
 
 #[test]

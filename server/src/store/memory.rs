@@ -1,5 +1,8 @@
 //! The store in memory: for tests of other rooms, and to say what the seam means without SQL.
 
+mod flaky;
+
+use super::flaky::{FlakyCase, FlakyFilter, MixedCase};
 use super::record::{
     AttemptKey, Audience, Collected, Completion, Created, EventKind, NewScore, ScoreFilter,
     ScoreRecord, ScoreState, StoredAttempt, StoredEvent, StoredFile, TokenRecord,
@@ -37,6 +40,7 @@ struct Shelves {
     sealed: BTreeMap<Digest, UnixTime>,
     scores: Vec<Shelf>,
     numbers: u64,
+    mixed_numbers: u64,
     attempts: Vec<(AttemptKey, StoredAttempt)>,
     collections: BTreeMap<Digest, (UnixTime, Collected)>,
     /// Base, case, overlay; when.
@@ -48,6 +52,8 @@ struct Shelf {
     record: ScoreRecord,
     events: Vec<StoredEvent>,
     files: Vec<StoredFile>,
+    /// What was mixed, numbered over all scores.
+    mixed: Vec<(u64, MixedCase)>,
 }
 
 impl Shelf {
@@ -207,6 +213,7 @@ impl Store for MemoryStore {
             record: record.clone(),
             events: Vec::new(),
             files: Vec::new(),
+            mixed: Vec::new(),
         });
         Ok(Created::New(record))
     }
@@ -278,8 +285,10 @@ impl Store for MemoryStore {
         completion: &Completion,
     ) -> Result<(), StoreError> {
         let mut shelves = self.writable()?;
+        let first = shelves.mixed_numbers + 1;
         let shelf = shelves.open(id)?;
         shelf.files = completion.files.clone();
+        shelf.mixed = (first..).zip(completion.mixed.clone()).collect();
         shelf.push(
             at,
             EventKind::Completed {
@@ -288,6 +297,7 @@ impl Store for MemoryStore {
         );
         shelf.record.state = ScoreState::Completed(completion.words);
         shelf.record.ended = Some(at);
+        shelves.mixed_numbers += completion.mixed.len() as u64;
         Ok(())
     }
     fn abort_score(&self, id: &ScoreId, at: UnixTime, aborted: &Aborted) -> Result<(), StoreError> {
@@ -321,6 +331,9 @@ impl Store for MemoryStore {
             .collect();
         files.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
+    }
+    fn flaky_cases(&self, filter: &FlakyFilter) -> Result<Vec<FlakyCase>, StoreError> {
+        Ok(self.shelves().flaky(filter))
     }
     fn append_attempt(
         &self,

@@ -8,10 +8,12 @@
 mod blob;
 #[cfg(test)]
 mod conformance;
+mod flaky;
 mod memory;
 mod record;
 mod sqlite;
 
+pub use flaky::{Blame, FLAKY_SCORES, FlakyCase, FlakyFilter, MixedCase, Sight};
 pub use memory::{Disk, MemoryStore};
 pub use record::{
     AttemptKey, AttemptSource, Audience, Collected, Completion, Created, EventKind, NewScore,
@@ -191,7 +193,7 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// The disk or the database.
     fn events(&self, id: &ScoreId, after: u64, limit: u32) -> Result<Vec<StoredEvent>, StoreError>;
-    /// All at once or nothing: the files, COMPLETED, and the event that says so.
+    /// All at once or nothing: the files, what was mixed, COMPLETED, and the event that says so.
     ///
     /// # Errors
     /// `Ended`, `Missing`.
@@ -217,6 +219,12 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// The disk or the database.
     fn files(&self, id: &ScoreId, audience: Audience) -> Result<Vec<StoredFile>, StoreError>;
+
+    /// Cases that completed scores found mixed, by name, case digest and lane; the one seen last first.
+    ///
+    /// # Errors
+    /// The disk or the database.
+    fn flaky_cases(&self, filter: &FlakyFilter) -> Result<Vec<FlakyCase>, StoreError>;
 
     /// Add evidence. `run` is the score that ran it.
     ///

@@ -1,5 +1,6 @@
 //! What the store keeps, as plain values.
 
+use super::flaky::MixedCase;
 use serde::{Deserialize, Serialize};
 use tribunal_core::id::{CommitId, Digest, RepoName, RequestId, ScoreId, TokenId, UnixTime};
 use tribunal_core::judge::Word;
@@ -291,6 +292,8 @@ pub struct Completion {
     pub words: Words,
     /// Everything to be handed out.
     pub files: Vec<StoredFile>,
+    /// What it found mixed.
+    pub mixed: Vec<MixedCase>,
 }
 
 /// What evidence is of.

@@ -10,7 +10,7 @@ use tribunal_core::request::{Caller, Role};
 pub enum Act {
     /// CreateScore and Score.
     AskForScore,
-    /// GetScore, WatchScore, ListScores, GetVerdicts.
+    /// GetScore, WatchScore, ListScores, ListFlakyCases, GetVerdicts.
     ReadScores,
     /// CancelScore on a score of the same token.
     CancelOwn,

@@ -1,11 +1,11 @@
 //! Our values as messages. Only this room knows both.
 
 use super::name;
-use crate::store::{AttemptSource, EventKind, ScoreRecord, ScoreState, StateName, StoredEvent};
-use crate::store::{StoredFile, Words};
+use crate::store::{AttemptSource, EventKind, FlakyCase, ScoreRecord, ScoreState, StateName};
+use crate::store::{StoredEvent, StoredFile, Words};
 use prost_types::Timestamp;
-use tribunal_core::id::UnixTime;
-use tribunal_core::judge::Word;
+use tribunal_core::id::{RepoName, UnixTime};
+use tribunal_core::judge::{Moved, Source, Word, upper_bound_ppm};
 use tribunal_core::keys::KeyRecord;
 use tribunal_core::outcome::Lane;
 use tribunal_core::plan::ChangeSet;
@@ -55,6 +55,30 @@ pub(super) fn score(record: &ScoreRecord, position: Option<u32>) -> v1::Score {
         create_time: Some(time(asked.created)),
         start_time: record.started.map(time),
         end_time: record.ended.map(time),
+    }
+}
+
+/// A mixed case of this repository.
+pub(super) fn flaky(repository: &RepoName, case: &FlakyCase) -> v1::FlakyCase {
+    let bound = upper_bound_ppm(case.failures, case.attempts);
+    v1::FlakyCase {
+        node_id: case.node.to_string(),
+        case_digest: case.digest.clone(),
+        lane: lane(case.lane).to_owned(),
+        first_seen_time: Some(time(case.first)),
+        last_seen_time: Some(time(case.last)),
+        attempts: case.attempts,
+        failures: case.failures,
+        upper_bound: f64::from(bound) / 1e6,
+        source: case.blame.source.map_or("", Source::name).to_owned(),
+        moved: case.blame.moved.map_or("", Moved::name).to_owned(),
+        owed: case.blame.owed.name().to_owned(),
+        scores: case
+            .scores
+            .iter()
+            .map(|id| name::score(repository, id))
+            .collect(),
+        score_count: case.score_count,
     }
 }
 

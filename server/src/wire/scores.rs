@@ -5,7 +5,7 @@ use super::status::{self, IntoStatus};
 use super::watch::{self, Watch};
 use super::{caller, convert, name};
 use crate::queue::Queue;
-use crate::store::{self, Audience, ScoreFilter, ScoreRecord, Store};
+use crate::store::{self, Audience, FlakyFilter, ScoreFilter, ScoreRecord, Sight, Store};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -209,6 +209,57 @@ impl ScoreService for Scores {
             score: Some(self.message(&record)),
             files: files.into_iter().map(convert::file).collect(),
         }))
+    }
+
+    async fn list_flaky_cases(
+        &self,
+        request: Request<v1::ListFlakyCasesRequest>,
+    ) -> Result<Response<v1::ListFlakyCasesResponse>, Status> {
+        let caller = caller(&request)?;
+        require(&caller, Act::ReadScores).map_err(IntoStatus::into_status)?;
+        let filter = flaky_filter(&caller, &request.into_inner())?;
+        reach(&caller, &filter.repository).map_err(IntoStatus::into_status)?;
+        let (repository, size) = (filter.repository.clone(), filter.limit as usize);
+        let more = FlakyFilter {
+            limit: filter.limit.saturating_add(1),
+            ..filter
+        };
+        let mut cases = store::off(&self.store, move |s| s.flaky_cases(&more))
+            .await
+            .map_err(IntoStatus::into_status)?;
+        let left = cases.len() > size;
+        cases.truncate(size);
+        let last = cases.last().filter(|_| left);
+        Ok(Response::new(v1::ListFlakyCasesResponse {
+            next_page_token: last.map_or_else(String::new, |case| name::page_token(case.number)),
+            cases: cases
+                .iter()
+                .map(|case| convert::flaky(&repository, case))
+                .collect(),
+        }))
+    }
+}
+
+/// What is asked of a list of mixed cases; all mistakes at once.
+fn flaky_filter(caller: &Caller, asked: &v1::ListFlakyCasesRequest) -> Result<FlakyFilter, Status> {
+    let mut violations = Vec::new();
+    let repository = kept(
+        name::parse_repository("parent", &asked.parent),
+        &mut violations,
+    );
+    let limit = kept(name::page_size(asked.page_size, 50, 500), &mut violations);
+    let before = kept(name::page_start(&asked.page_token), &mut violations);
+    match (repository, limit, before) {
+        (Some(repository), Some(limit), Some(before)) => Ok(FlakyFilter {
+            repository,
+            sight: match caller.role {
+                Role::Agent => Sight::Agent(caller.token.clone()),
+                Role::Ci | Role::Maintainer | Role::Operator => Sight::Whole,
+            },
+            before,
+            limit,
+        }),
+        _ => Err(status::fields(&violations)),
     }
 }
 

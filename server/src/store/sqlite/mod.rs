@@ -2,12 +2,14 @@
 //! commands) may write at the same time; SQLite's own lock orders them.
 
 mod evidence;
+mod flaky;
 mod registry;
 mod schema;
 mod scores;
 mod value;
 
 use super::blob::{Blobs, file_error};
+use super::flaky::{FlakyCase, FlakyFilter};
 use super::record::{
     AttemptKey, Audience, Collected, Completion, Created, EventKind, NewScore, ScoreFilter,
     ScoreRecord, StoredAttempt, StoredEvent, StoredFile, TokenRecord,
@@ -268,7 +270,7 @@ impl Store for SqliteStore {
                 blob: self.blobs.put(&file.content)?,
             });
         }
-        self.write(|c| scores::complete(c, id, at, completion.words, &placed))
+        self.write(|c| scores::complete(c, id, at, completion.words, &placed, &completion.mixed))
     }
     fn abort_score(&self, id: &ScoreId, at: UnixTime, aborted: &Aborted) -> Result<(), StoreError> {
         self.write(|c| scores::abort(c, id, at, aborted))
@@ -297,6 +299,9 @@ impl Store for SqliteStore {
                 })
             })
             .collect()
+    }
+    fn flaky_cases(&self, filter: &FlakyFilter) -> Result<Vec<FlakyCase>, StoreError> {
+        self.read(|c| flaky::list(c, filter))
     }
     fn append_attempt(
         &self,

@@ -5,7 +5,7 @@ use super::broken;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Each entry brings the schema from version `index` to `index + 1`.
-const MIGRATIONS: &[&str] = &[FIRST, HELD_OUT];
+const MIGRATIONS: &[&str] = &[FIRST, HELD_OUT, MIXED];
 
 const FIRST: &str = "
 CREATE TABLE meta (
@@ -112,6 +112,26 @@ CREATE TABLE held_out_failures (
     at        INTEGER NOT NULL,
     PRIMARY KEY (base, node, overlay)
 ) STRICT, WITHOUT ROWID;
+";
+
+const MIXED: &str = "
+CREATE TABLE mixed_cases (
+    number     INTEGER PRIMARY KEY AUTOINCREMENT,
+    score      INTEGER NOT NULL REFERENCES scores (number) ON DELETE CASCADE,
+    node       TEXT NOT NULL,
+    agent_node TEXT,
+    digest     TEXT NOT NULL,
+    lane       TEXT NOT NULL,
+    content    TEXT NOT NULL,
+    attempts   INTEGER NOT NULL CHECK (attempts >= failures),
+    failures   INTEGER NOT NULL CHECK (failures > 0),
+    blame      TEXT NOT NULL
+) STRICT;
+CREATE INDEX mixed_cases_by_score ON mixed_cases (score);
+CREATE INDEX mixed_cases_by_node ON mixed_cases (node, digest, lane);
+CREATE INDEX mixed_cases_by_agent_node ON mixed_cases (agent_node, digest, lane);
+CREATE TRIGGER mixed_cases_are_final BEFORE UPDATE ON mixed_cases
+BEGIN SELECT RAISE(ABORT, 'what a judgement saw never changes'); END;
 ";
 
 /// Bring the database to the present version.

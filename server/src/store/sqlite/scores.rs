@@ -1,6 +1,7 @@
 //! Scores, their events and their files.
 
 use super::super::StoreError;
+use super::super::flaky::MixedCase;
 use super::super::record::{
     Audience, Created, EventKind, NewScore, ScoreFilter, ScoreRecord, ScoreState, StateName,
     StoredEvent, Words,
@@ -10,7 +11,7 @@ use super::value::{
     freshness_word, json, parsed, role_of, role_word, signed, state_of, state_word, time,
     time_maybe, to_json, word,
 };
-use super::{broken, registry::all};
+use super::{broken, flaky, registry::all};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tribunal_core::id::{CommitId, Digest, RequestId, ScoreId, TokenId, UnixTime};
 use tribunal_core::reason::Aborted;
@@ -247,8 +248,10 @@ pub(super) fn complete(
     at: UnixTime,
     words: Words,
     files: &[PlacedFile<'_>],
+    mixed: &[MixedCase],
 ) -> Result<(), StoreError> {
     let number = open_number(c, id)?;
+    flaky::add(c, number, mixed)?;
     for file in files {
         c.execute(
             "INSERT INTO files (score, name, audience, blob) VALUES (?1, ?2, ?3, ?4)",

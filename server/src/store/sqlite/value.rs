@@ -137,6 +137,22 @@ pub(super) const fn lane_word(lane: Lane) -> &'static str {
     }
 }
 
+pub(super) fn lane_of(word: &str) -> Option<Lane> {
+    [
+        Lane::Property,
+        Lane::HeldOut,
+        Lane::MustFail,
+        Lane::Liveness,
+        Lane::LeaseSide,
+        Lane::Merge,
+        Lane::Proposed,
+        Lane::Perturbed,
+        Lane::BaseCollection,
+    ]
+    .into_iter()
+    .find(|lane| lane_word(*lane) == word)
+}
+
 pub(super) const fn state_word(state: StateName) -> &'static str {
     match state {
         StateName::Queued => "queued",

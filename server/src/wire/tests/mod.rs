@@ -8,6 +8,7 @@
 
 mod calls;
 mod cassettes;
+mod flaky;
 mod roles;
 mod streams;
 mod tls;
@@ -114,6 +115,7 @@ fn completion() -> Completion {
             file("report.json", Audience::Reader, b"reader"),
             file("report.json", Audience::Operator, b"operator"),
         ],
+        mixed: Vec::new(),
     }
 }
 

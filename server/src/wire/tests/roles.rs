@@ -142,6 +142,17 @@ async fn all_calls(bench: &Bench, token: &str, score: &str) -> Vec<(&'static str
             "ListKeys",
             told(keys.list_keys(v1::ListKeysRequest::default()).await),
         ),
+        (
+            "ListFlakyCases",
+            told(
+                scores
+                    .list_flaky_cases(v1::ListFlakyCasesRequest {
+                        parent: "repositories/demo".to_owned(),
+                        ..v1::ListFlakyCasesRequest::default()
+                    })
+                    .await,
+            ),
+        ),
     ]
 }
 
@@ -180,7 +191,7 @@ async fn each_role_reaches_what_the_table_says() {
     let operator = bench.token(Role::Operator, None);
     let elsewhere = bench.token(Role::Maintainer, Some("other"));
 
-    // CreateScore, Score | Get, Watch | List | Verdicts | Cancel | GetRepository, ListRepositories | Upload | Cases, Modes, Record | Keys
+    // CreateScore, Score | Get, Watch | List | Verdicts | Cancel | GetRepository, ListRepositories | Upload | Cases, Modes, Record | Keys | Flaky
     let ok = "OK";
     let no = "FORBIDDEN";
     let hidden = "NOT_FOUND";
@@ -188,30 +199,30 @@ async fn each_role_reaches_what_the_table_says() {
     let table = [
         (
             &agent,
-            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, no, no, no, ok],
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, no, no, no, ok, ok],
         ),
         (
             &other,
             [
-                ok, ok, hidden, hidden, ok, hidden, hidden, ok, ok, half, no, no, no, ok,
+                ok, ok, hidden, hidden, ok, hidden, hidden, ok, ok, half, no, no, no, ok, ok,
             ],
         ),
         (
             &ci,
-            [ok, ok, ok, ok, ok, ok, no, ok, ok, half, no, ok, no, ok],
+            [ok, ok, ok, ok, ok, ok, no, ok, ok, half, no, ok, no, ok, ok],
         ),
         (
             &maintainer,
-            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok, ok],
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok, ok, ok],
         ),
         (
             &operator,
-            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok, ok],
+            [ok, ok, ok, ok, ok, ok, ok, ok, ok, half, ok, ok, ok, ok, ok],
         ),
         (
             &elsewhere,
             [
-                no, no, hidden, hidden, no, hidden, hidden, no, ok, no, no, no, no, ok,
+                no, no, hidden, hidden, no, hidden, hidden, no, ok, no, no, no, no, ok, no,
             ],
         ),
     ];
