@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo picture selftest verify libraries flakes test test-rust test-python fuzz bench-split check fmt reasons bench image-repro
+.PHONY: help bootstrap build image demo picture selftest verify libraries flakes test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ fuzz: ## the split's codec and both its ends under mutated frames, for an hour (
 
 bench-split: ## what a call across the split costs, beside a plain one
 	docker run --rm --network none --cpus 1 --volume "$(CURDIR)/images/python:/python:ro" --env PYTHONPATH=/opt/tribunal/runner --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 $${TRIBUNAL_RUNNER_IMAGE:-tribunal/python:3.13} /python/tests/split/bench.py
+
+bench-case: bootstrap ## what an attempt costs for each case of a large suite, beside pytest with a repeat plug-in
+	python3 images/python/tests/container/cost.py
 
 check: ## formatting, lints, licences
 	cargo fmt --all --check

@@ -30,17 +30,19 @@ class Channel:
     def send(self, **record: object) -> None:
         self._writer(record, None)
 
-    def border(self) -> int:
-        """Marks a border in the printed output; gives its number, which the next record carries."""
+    def send_at_border(self, record: Message) -> None:
+        """Marks a border in the printed output; the record carries its number."""
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(BaseException):  # the test may have closed or replaced it
+            try:
                 stream.flush()
+            except BaseException:  # noqa: BLE001, S112  the test may have closed or replaced it
+                continue
         self._marks += 1
-        self._writer(None, self._marks)
-        return self._marks
+        record["mark"] = self._marks
+        self._writer(record, self._marks)
 
 
-def _writer(pen: Callable[[bytes], None], output: int, token: bytes) -> Callable[[Message | None, int | None], None]:
+def _writer(pen: Callable[[bytes], None], output: int, token: bytes) -> Callable[[Message, int | None], None]:
     write, getpid, leave, as_json, border = os.write, os.getpid, os._exit, encode_json, mark
     owner = getpid()
 
@@ -48,14 +50,13 @@ def _writer(pen: Callable[[bytes], None], output: int, token: bytes) -> Callable
         while data:
             data = data[write(target, data) :]
 
-    def speak(record: Message | None, number: int | None) -> None:
+    def speak(record: Message, number: int | None) -> None:
         if getpid() != owner:
             leave(70)
         if number is not None:
             with contextlib.suppress(OSError):  # the test closed it: its text is lost, its records are not
                 push(output, border(token, number))
-        if record is not None:
-            pen(as_json(record)[HEAD:])
+        pen(as_json(record)[HEAD:])
 
     return speak
 

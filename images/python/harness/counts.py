@@ -11,6 +11,7 @@ import struct
 from importlib.machinery import FileFinder
 
 SIZE = 4096
+ASK = 1020  # not 0: whether the product draws from its generators must be asked, it has threads of its own
 LISTED = 1024  # from this offset on: one byte for each directory of the cassette that is on
 SEEN, DIFFERED = 1, 2
 SOURCES = (
@@ -67,19 +68,39 @@ class Meter:
     def read(self) -> list[Snapshot]:
         return [(0,) * len(SOURCES) if page is None else _CELLS.unpack_from(page) for page in self._pages]
 
+    def draw(self) -> None:
+        """One more of what is counted as entropy, of this process's."""
+        self._raise(4 * SOURCES.index("entropy"))
+
+    def ask(self) -> None:
+        """The other process is to ask whether more was drawn."""
+        if self._pages[0] is not None:
+            with contextlib.suppress(Exception):
+                self._pages[0][ASK] = 1
+
+    def asks(self) -> bool:
+        """Whether the other process wants to be asked, or cannot say."""
+        page = self._pages[-1]
+        return page is None or page[ASK] != 0
+
     def leave_imports_out(self) -> None:
         """The folders that the interpreter lists to find a module are not what a case reads."""
-        own, fill, place = self._pages[0], FileFinder._fill_cache, 4 * SOURCES.index("listings")  # type: ignore[attr-defined]
-        if own is None:
+        fill, place = FileFinder._fill_cache, 4 * SOURCES.index("listings")  # type: ignore[attr-defined]
+        if self._pages[0] is None:
             return
 
         def fill_cache(finder: FileFinder) -> None:
             fill(finder)
-            with contextlib.suppress(Exception):
-                count = int.from_bytes(own[place : place + 4], "little")
-                own[place : place + 4] = ((count - 1) % 2**32).to_bytes(4, "little")
+            self._raise(place, -1)
 
         FileFinder._fill_cache = fill_cache  # type: ignore[attr-defined]
+
+    def _raise(self, place: int, by: int = 1) -> None:
+        own = self._pages[0]
+        if own is not None:
+            with contextlib.suppress(Exception):
+                count = int.from_bytes(own[place : place + 4], "little")
+                own[place : place + 4] = ((count + by) % 2**32).to_bytes(4, "little")
 
 
 def _mapped(path: str) -> mmap.mmap | None:
@@ -93,6 +114,12 @@ def _mapped(path: str) -> mmap.mmap | None:
         return None
     finally:
         os.close(fd)
+
+
+def differences(before: list[Snapshot], after: list[Snapshot]) -> list[Snapshot]:
+    """Of the oracle's page and the product's; in a shared part nothing is the product's."""
+    read = [difference(*pair) for pair in zip(before, after, strict=True)]
+    return [*read, NONE][:2]
 
 
 def difference(before: Snapshot, after: Snapshot) -> Snapshot:

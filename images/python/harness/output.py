@@ -65,21 +65,20 @@ class Output:
     def feed(self, data: bytes) -> None:
         self.total += len(data)
         data = self._pending + data
-        while (at := data.find(self._prefix)) >= 0:
+        begin = look = 0  # of the open phase, and where the next mark may be
+        while (at := data.find(self._prefix, look)) >= 0:
             end = data.find(b"\0", at + len(self._prefix), at + self._longest)
             number = data[at + len(self._prefix) : end]
-            if end < 0:
-                if len(data) - at < self._longest:
-                    break  # the rest of the mark is still to come
-                data = data[at + len(self._prefix) :]
-            elif number.isdigit():
+            if end < 0 and len(data) - at < self._longest:
+                break  # the rest of the mark is still to come
+            if end >= 0 and number.isdigit():
                 self.total -= end + 1 - at
-                rest = data[end + 1 :]
-                self._close(int(number), Segment(data[:at][-_TAIL:], self.total - len(rest)))
-                data = rest
+                tail = data[max(begin, at - _TAIL) : at]
+                begin = look = end + 1
+                self._close(int(number), Segment(tail, self.total - (len(data) - begin)))
             else:
-                data = data[at + len(self._prefix) :]
-        self._pending = data[-(_TAIL + self._longest) :]
+                begin = look = at + len(self._prefix)  # it only looks like one
+        self._pending = data[max(begin, len(data) - _TAIL - self._longest) :]
 
     def _close(self, number: int, segment: Segment) -> None:
         self._forget(number)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 
+import pluggy
 import pytest
 from _pytest.config import Config
 from _pytest.terminal import TerminalReporter
@@ -19,6 +20,7 @@ from . import canary, counts, hypothesis_settings, must_fail, seeds
 from .channel import Channel
 from .collection import Collected, case, failure, name, unique
 from .exceptions import Exceptions
+from .frames import Message
 from .null import SWITCH
 from .orders import Attempt
 from .phases import Judge, Phase, reported
@@ -27,6 +29,7 @@ from .source import Sides
 from .split.connect import Connection
 from .tampers import Tampers
 
+PASSED = Phase()
 NEXT = {"setup": "call", "call": "teardown", "teardown": None}
 
 
@@ -76,7 +79,7 @@ class Plugin:
         self._planted: set[int] = set()  # their numbers
         self._meter = meter
         self._cassettes = cassettes or Cassettes({}, -1)
-        self._reads: list[counts.Snapshot] = []  # of the present phase
+        self._reads: list[counts.Snapshot] = []  # of the present phase, where it read anything
         self._exceptions = exceptions
         self._order = order
         self._judge = Judge(sides, exceptions, order.unsilenced)
@@ -195,7 +198,7 @@ class Plugin:
                 return
 
     def _begin(self, number: int) -> None:
-        self._channel.send(kind="begin", case=number, mark=self._channel.border())
+        self._channel.send_at_border({"kind": "begin", "case": number})
         self._tampers.border()
 
     def _unheard(self, number: int, phase: Phase) -> None:
@@ -208,24 +211,23 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        hook = item.ihook
-        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        hook, nodeid, location = item.ihook, item.nodeid, item.location
+        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
         requested = hasattr(item, "_request")
         if requested and not item._request:  # type: ignore[attr-defined]
             item._initrequest()  # type: ignore[attr-defined]
         self._subtests = []
-        if self._phase(item, "setup", None).outcome == "passed":
-            self._phase(item, "call", None)
-        self._phase(item, "teardown", nextitem)
+        if self._phase(item, hook, "setup").outcome == "passed":
+            self._phase(item, hook, "call")
+        self._phase(item, hook, "teardown", nextitem=nextitem)
         if requested:
             item._request = False  # type: ignore[attr-defined]
             item.funcargs = None  # type: ignore[attr-defined]
-        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
         return True
 
-    def _phase(self, item: pytest.Item, when: str, nextitem: pytest.Item | None) -> Phase:
-        hook = getattr(item.ihook, f"pytest_runtest_{when}")
-        more = {"nextitem": nextitem} if when == "teardown" else {}
+    def _phase(self, item: pytest.Item, hooks: pluggy.HookRelay, when: str, **more: object) -> Phase:
+        hook = getattr(hooks, f"pytest_runtest_{when}")
         started = self._clock()
         self._reads = []
         call = pytest.CallInfo.from_call(lambda: self._counted(item, when, lambda: hook(item=item, **more)), when=when)  # type: ignore[arg-type]
@@ -234,7 +236,7 @@ class Plugin:
         report: pytest.TestReport | None = None
         self._inside = True
         try:
-            report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+            report = hooks.pytest_runtest_makereport(item=item, call=call)
         except BaseException as second:  # noqa: BLE001  a report that cannot be made is a failure, not the session's end
             error = error or second
         finally:
@@ -249,7 +251,7 @@ class Plugin:
         following = NEXT[when] if phase.outcome == "passed" or when != "setup" else "teardown"
         self._tell(when, phase, took, following)
         if report is not None:
-            self._announce(item, call, report)
+            self._announce(hooks, report)
         if isinstance(error, pytest.exit.Exception):
             raise error
         return phase
@@ -262,33 +264,46 @@ class Plugin:
         try:
             return act()
         finally:
-            read = [counts.difference(*pair) for pair in zip(before, self._meter.read(), strict=True)]
-            if when == "call" and isinstance(item, TestCaseFunction):
+            after = self._meter.read()
+            read = [] if after == before else counts.differences(before, after)
+            if read and when == "call" and isinstance(item, TestCaseFunction):
                 read[0] = counts.difference(counts.TIMED, read[0])  # unittest asks how long it took
             if when == "teardown":
-                # Generators that were seeded ask for nothing more, so their states have to tell.
-                drawn = [seeds.moved(), self._product is not None and self._product.drawn()]
-                read = [
-                    counts.added(one, counts.DRAWN) if moved else one for one, moved in zip(read, drawn, strict=False)
-                ]
-            self._reads = [*read, counts.NONE][:2]
+                read = self._with_draws(read)
+            self._reads = read if any(map(any, read)) else []
 
-    def _announce(self, item: pytest.Item, call: pytest.CallInfo[object], report: pytest.TestReport) -> None:
+    def _with_draws(self, read: list[counts.Snapshot]) -> list[counts.Snapshot]:
+        """Generators that were seeded ask for nothing more, so their states have to tell."""
+        asked = self._product is not None and self._meter is not None and self._meter.asks()
+        here, there = seeds.moved(), asked and self._product.drawn()  # type: ignore[union-attr]
+        if not here and not there:
+            return read
+        pairs = zip(read or [counts.NONE, counts.NONE], (here, there), strict=True)
+        return [counts.added(one, counts.DRAWN) if moved else one for one, moved in pairs]
+
+    @staticmethod
+    def _announce(hooks: pluggy.HookRelay, report: pytest.TestReport) -> None:
         """For conftest hooks and pytest's own bookkeeping; the record is out already."""
         try:
-            item.ihook.pytest_runtest_logreport(report=report)
+            hooks.pytest_runtest_logreport(report=report)
         except (Exception, KeyboardInterrupt, SystemExit):  # noqa: BLE001
             return
 
     def _tell(self, when: str, phase: Phase, took: float, following: str | None) -> None:
         self._failed = self._failed or phase.outcome == "failed"
-        self._channel.send(
-            kind="phase", case=self._number, when=when, next=following, mark=self._channel.border(),
-            outcome=phase.outcome, xfail=_cut(phase.xfail), xpassed=phase.xpassed,
-            skip_reason=_cut(phase.skip_reason), by=phase.by, exception=phase.exception, duration_ms=took,
-            reads=self._reads if any(map(any, self._reads)) else None,
-        )  # fmt: skip
-        self._reads = []
+        record: Message = {
+            "kind": "phase", "case": self._number, "when": when, "next": following, "outcome": phase.outcome,
+            "by": phase.by, "duration_ms": took,
+        }  # fmt: skip
+        if phase != PASSED:
+            record |= {
+                "xfail": _cut(phase.xfail), "xpassed": phase.xpassed, "skip_reason": _cut(phase.skip_reason),
+                "exception": phase.exception,
+            }  # fmt: skip
+        if self._reads:
+            record["reads"] = self._reads
+            self._reads = []
+        self._channel.send_at_border(record)
         self._tampers.border()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -25,7 +25,8 @@ def run(descriptors: list[int], layout: Layout, policy: Policy) -> NoReturn:
     told = ProductTask.decode(boot.read_order(order))
     booted, *links = boot.arrange(output, (booted, *links))
     os.chdir(layout.tree)
-    Meter(layout.counts, (told.uid,)).leave_imports_out()
+    meter = Meter(layout.counts, (told.uid,))
+    meter.leave_imports_out()
     confine(told.uid)
     boot.environment(environ.of_product(layout, policy, told))
     boot.streams()
@@ -39,4 +40,4 @@ def run(descriptors: list[int], layout: Layout, policy: Policy) -> NoReturn:
         SWITCH.arm()
         seeds.apply(seed)  # as the oracle's process does before each case
 
-    serve(links, case)
+    serve(links, case, meter)

@@ -42,7 +42,7 @@ class Running:
     def told_reads(self) -> Message:
         """Only what was read at all."""
         return {
-            side: {name: count for name, count in zip(counts.SOURCES, read, strict=True) if count}
+            side: {name: count for name, count in zip(counts.SOURCES, read, strict=True) if count} if any(read) else {}
             for side, read in zip(("oracle", "product"), self.reads, strict=True)
         }
 
@@ -187,6 +187,7 @@ class Ledger:
         return []
 
     def _phase(self, record: Message, running: Running) -> list[Message]:
+        """What a record does not say of a phase is as in one that passed with nothing to tell; its outcome it says."""
         if _count(record, "case") != self._next - 1:
             raise ForeignRecord("a phase of another case")
         when, following = _one_of(record, "when", tuple(FOLLOWS)), record.get("next")
@@ -198,7 +199,7 @@ class Ledger:
                 "when": when,
                 "outcome": _one_of(record, "outcome", OUTCOMES),
                 "xfail": _optional_text(record, "xfail", REASON),
-                "xpassed": _truth(record, "xpassed"),
+                "xpassed": "xpassed" in record and _truth(record, "xpassed"),
                 "skip_reason": _optional_text(record, "skip_reason", REASON),
                 "by": _one_of(record, "by", RAISERS),
                 "exception": None if exception is None else _exception(_object(record, "exception")),
@@ -209,7 +210,8 @@ class Ledger:
             }
         )
         running.tamper = []
-        running.reads = [counts.added(*pair) for pair in zip(running.reads, _reads(record, "reads"), strict=True)]
+        if "reads" in record:
+            running.reads = [counts.added(*pair) for pair in zip(running.reads, _reads(record), strict=True)]
         if following is not None:
             running.when = following
             return []
@@ -283,16 +285,14 @@ def _count(item: Message, key: str) -> int:
     return value
 
 
-def _reads(item: Message, key: str) -> list[counts.Snapshot]:
-    """Counts of two processes; a phase that read nothing says nothing."""
-    value = item.get(key)
-    if value is None:
-        return [counts.NONE, counts.NONE]
+def _reads(item: Message) -> list[counts.Snapshot]:
+    """Counts of two processes."""
+    value = item["reads"]
     if not isinstance(value, list) or len(value) != 2:
-        raise ForeignRecord(f"{key} are not those of two processes")
+        raise ForeignRecord("reads are not those of two processes")
     for read in value:
         if not isinstance(read, list) or len(read) != len(counts.SOURCES) or not all(map(_is_cell, read)):
-            raise ForeignRecord(f"{key} are not counts")
+            raise ForeignRecord("reads are not counts")
     return [tuple(read) for read in value]
 
 

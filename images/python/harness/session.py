@@ -19,7 +19,7 @@ import _pytest.runner
 from _pytest.config import Config, get_config
 from pluggy import PluginManager
 
-from . import hypothesis_settings, imports, must_fail, mutate, seeds, source_only
+from . import hypothesis_settings, imports, must_fail, mutate, seeds, shortcuts, source_only
 from .asyncs import Asyncs
 from .canary import Canary
 from .channel import Channel
@@ -70,6 +70,7 @@ def arguments(layout: Layout) -> list[str]:
 
 def prepare(layout: Layout, policy: Policy, files: tuple[str, ...]) -> Prepared:
     os.chdir(layout.tree)
+    shortcuts.install(layout.tree)
     words = arguments(layout)
     return Prepared(get_config(list(words)), tuple(words), files, _compiled(layout, policy, files))
 

@@ -21,7 +21,7 @@ from .cassettes import Deck, NoReplay, Shelf
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
 from .layout import CASE_OUTPUT_FACTOR, LINKS, Layout, package_version
 from .listings import Listings
-from .orders import Attempt, BadOrder, Configure, Marks, Plant, digest_files, src_size
+from .orders import Attempt, BadOrder, Configure, Marks, Plant, Policy, digest_files, src_size
 from .output import Output
 from .overlay import Overlay, OverlayError, TarStream
 from .pins import PinPage
@@ -45,8 +45,13 @@ class Conversation:
         self._buffer = FrameBuffer()
         self._gone = False
 
-    def send(self, message: Message) -> None:
-        write_all(self._stdout, encode_json(message))
+    def send(self, *messages: Message) -> None:
+        data = bytearray()
+        try:
+            for message in messages:
+                data += encode_json(message)
+        finally:  # those before one that is too long
+            write_all(self._stdout, bytes(data))
 
     def receive(self) -> tuple[int, bytes] | None:
         while (frame := self._buffer.take()) is None:
@@ -233,7 +238,7 @@ class Supervisor:
             uids = (task.uid,) if task.product_uid is None else (task.uid, task.product_uid)
             forks: list[int] = []
             try:
-                links, product = self._product(start, task, output_write, held)
+                links, product, booted = self._product(start, task, output_write, held)
                 forks += [] if product is None else [product]
                 ours = (order_read, record_write, output_write, word_read, *links)
                 pid = start.oracle.fork(ours)
@@ -241,21 +246,26 @@ class Supervisor:
                 placement.keep(pid, task.attempt)
                 for fd in ours:
                     held.close(fd)
+                if booted is not None:  # the oracle waits for its order
+                    self._wait_for_product(booted, held)
                 watch = Watch(
-                    pid, product, task.exit_code, Limits(policy.attempt_timeout_ms, policy.case_timeout_ms), ledger,
-                    output, Pipes(order_write, record_read, word_write), task.key, self._server, self._reaper,
-                    held.close, self._transport if self._transport and self._transport.relay else None,
+                    pid, product, task.exit_code, _limits(policy, task), ledger, output,
+                    Pipes(order_write, record_read, word_write), task.key, self._server, self._reaper, held.close,
+                    self._transport if self._transport and self._transport.relay else None,
                 )  # fmt: skip
                 watch.until_it_ends(task.encode(), self._wake)
             finally:
                 self._end_all(uids, forks)
             return watch.summary()
 
-    def _product(self, start: Start, task: Task, output: int, held: "Descriptors") -> tuple[list[int], int | None]:
-        """The oracle's ends of the links, and the pid of the process at the others; of a shared part neither."""
+    def _product(
+        self, start: Start, task: Task, output: int, held: "Descriptors"
+    ) -> tuple[list[int], int | None, int | None]:
+        """The oracle's ends of the links, the pid of the process at the others, and where that says that it holds no
+        privilege any more; of a shared part nothing."""
         told = task.of_product()
         if told is None:
-            return [], None
+            return [], None, None
         if start.product is None:
             raise BadOrder("a split part without a split file")
         order_read, order_write = held.pipe()
@@ -268,11 +278,13 @@ class Supervisor:
             held.close(fd)
         os.write(order_write, told.encode())
         held.close(order_write)
-        ready, _, _ = select.select([booted_read], [], [], FORK_SECONDS)
-        if not ready or os.read(booted_read, 1) != b"b":
+        return [pair[0] for pair in pairs], pid, booted_read
+
+    def _wait_for_product(self, booted: int, held: "Descriptors") -> None:
+        ready, _, _ = select.select([booted], [], [], FORK_SECONDS)
+        if not ready or os.read(booted, 1) != b"b":
             raise AttemptFailed("a fork did not become a product")
-        held.close(booted_read)
-        return [pair[0] for pair in pairs], pid
+        held.close(booted)
 
     def _end_all(self, uids: tuple[int, ...], forks: list[int]) -> None:
         for pid in forks:  # one that is not confined yet has none of these uids
@@ -318,6 +330,12 @@ class Supervisor:
         if self._configured is None:
             raise BadOrder("a plan before configure")
         self._server.send(planting.answer(self._layout, self._configured.policy, Plant.parse(message)))
+
+
+def _limits(policy: Policy, task: Task) -> Limits:
+    """An attempt with cassettes waits for PID 1's word, and PID 1 must not rest."""
+    times = policy.attempt_timeout_ms, policy.case_timeout_ms
+    return Limits(*times, rest=0.0) if task.cassettes else Limits(*times)
 
 
 class Descriptors:

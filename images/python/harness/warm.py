@@ -51,7 +51,7 @@ def up(layout: Layout, policy: Policy, files: tuple[str, ...]) -> tuple["Prepare
         _optional(STANDARD)
         importlib.import_module("pytest")
         _optional(RUNNER)
-        from . import attempt, hypothesis_settings, session
+        from . import attempt, hypothesis_settings, session, shortcuts
 
         assert attempt
         if any(b"hypothesis" in text for text in texts):
@@ -60,6 +60,7 @@ def up(layout: Layout, policy: Policy, files: tuple[str, ...]) -> tuple["Prepare
         sys.path[:] = [entry for entry in path if entry not in roots]
         wanted = sorted(third_party(layout, texts)) if policy.preload == "auto" else []
         _optional(wanted)
+        shortcuts.remember_modules()
     finally:
         sys.path[:] = path
         sys.path_importer_cache.clear()

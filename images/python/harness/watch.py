@@ -22,6 +22,7 @@ from .reaper import Exit, Reaper, run_delay_ms
 from .record import ForeignRecord, Ledger
 
 RECORD_LIMIT = 1 << 19
+REST = 0.005  # seconds for which what an attempt writes may gather in its pipes
 _READ = 1 << 18
 
 
@@ -38,7 +39,7 @@ class Server(Protocol):
 
     stdin: int
 
-    def send(self, message: Message) -> None: ...
+    def send(self, *messages: Message) -> None: ...
 
     def gone(self) -> bool: ...
 
@@ -59,6 +60,7 @@ class Relay(Protocol):
 class Limits:
     attempt_ms: int
     case_ms: int
+    rest: float = REST  # none where the attempt waits for our word
 
 
 @dataclass(frozen=True)
@@ -90,14 +92,18 @@ class Watch:
 
     def until_it_ends(self, order: bytes, wake: int) -> None:
         """Until the attempt has ended by itself, or crossed a limit and must be ended by the caller."""
-        with selectors.DefaultSelector() as selector:
-            for fd in (self._pipes.record, self._output.fd, wake, self._server.stdin):
+        with selectors.DefaultSelector() as selector, selectors.DefaultSelector() as urgent:
+            for fd in (wake, self._server.stdin):
+                selector.register(fd, selectors.EVENT_READ)
+                urgent.register(fd, selectors.EVENT_READ)
+            for fd in (self._pipes.record, self._output.fd):
                 selector.register(fd, selectors.EVENT_READ)
             selector.register(self._pipes.order, selectors.EVENT_WRITE)
             relay = -1 if self._relay is None else self._relay.fileno()
             if relay >= 0:
                 selector.register(relay, selectors.EVENT_READ)
             while True:
+                written = False
                 for key, _ in selector.select(self._patience()):
                     if key.fd == self._pipes.order:
                         order = self._tell(order)
@@ -111,13 +117,16 @@ class Watch:
                             raise ServerGone
                         if self._relay is None:
                             selector.unregister(key.fd)  # the next order has come; it waits
+                            urgent.unregister(key.fd)
                         else:
                             for part in self._server.answers():
                                 self._relay.answer(part)
                     elif key.fd == relay:
                         if not self._ask():
                             selector.unregister(key.fd)
-                    elif not (self._output.drain() if key.fd == self._output.fd else self._read_records()):
+                    elif self._output.drain() if key.fd == self._output.fd else self._read_records():
+                        written = True
+                    else:
                         selector.unregister(key.fd)
                 self._left = self._who_left()
                 if self._left is not None:
@@ -125,6 +134,8 @@ class Watch:
                 self._check()
                 if self._end is not None:
                     break
+                if written and self._limits.rest:
+                    urgent.select(self._limits.rest)
         self._wall = (time.monotonic() - self._started) * 1000
         self._delay = max(run_delay_ms(pid) for pid in (self._pid, self._product) if pid is not None)
 
@@ -141,8 +152,7 @@ class Watch:
             raise AttemptFailed(f"a fork did not become an attempt: {self._output.rest()[-1000:]}")
         running = self._ledger.shown
         last = self._output.rest()
-        for frame in self._ledger.interrupted(last):
-            self._server.send(frame)
+        self._server.send(*self._ledger.interrupted(last))
         return {
             "end": end, "exit_code": ended.code if ended else None, "signal": ended.signal if ended else None,
             "running": running.node if running else None, "phase": running.when if running else None,
@@ -195,23 +205,35 @@ class Watch:
         self._output.drain()  # what was printed before these records
         self._records.feed(data)
         try:
-            while (frame := self._records.take()) is not None:
-                self._accept(decode_json(frame[1]))
+            self._take_records()
         except (FrameError, ForeignRecord):
             self._end = self._end or "protocol"
             return False
         return True
 
-    def _accept(self, record: Message) -> None:
+    def _take_records(self) -> None:
+        told: list[Message] = []
+        try:
+            while (frame := self._records.take()) is not None:
+                told += self._accept(decode_json(frame[1]))
+        finally:
+            self._tell_server(told)
+
+    def _accept(self, record: Message) -> list[Message]:
         frames = self._ledger.accept(record)
         if self._ledger.running is None:
             self._case_since = None
-        elif record.get("kind") == "begin":
+        elif record["kind"] == "begin":
             self._case_since = time.monotonic()
-        self._let_go_on()
+        if self._ledger.words_due:
+            self._let_go_on()
+        return frames
+
+    def _tell_server(self, frames: list[Message]) -> None:
+        if not frames:
+            return
         before = time.monotonic()
-        for frame in frames:
-            self._server.send(frame)
+        self._server.send(*frames)
         slow = time.monotonic() - before  # a slow server is not the attempt's fault
         self._started += slow
         if self._case_since is not None:

@@ -28,6 +28,14 @@ def test_each_phase_has_its_own_text(step):
     assert out.total == len(b"beforesetupcall\nopen")
 
 
+def test_many_phases_in_one_reading():
+    out = output(limit=10**9)
+    texts = [b"x" * (n % 7) for n in range(5000)]
+    out.feed(b"".join(text + mark(TOKEN, number) for number, text in enumerate(texts)))
+    assert [out.take(number).encode() for number in range(5000)] == texts
+    assert out.total == sum(map(len, texts))
+
+
 def test_a_mark_that_never_came_gives_what_is_open():
     out = output()
     out.feed(b"text")

@@ -69,6 +69,12 @@ def test_a_whole_attempt():
     }  # fmt: skip
 
 
+def test_what_a_phase_does_not_say_is_as_where_there_is_nothing_to_tell():
+    told = {"xfail", "xpassed", "skip_reason", "exception"}
+    short = [{key: value for key, value in phase.items() if key not in told} for phase in (PHASE, CALL, TEARDOWN)]
+    assert fed(BOOTED, COLLECTED, BEGIN, *short)[1] == fed(BOOTED, COLLECTED, BEGIN, PHASE, CALL, TEARDOWN)[1]
+
+
 def test_a_setup_that_did_not_pass_goes_on_to_teardown():
     book, frames = fed(BOOTED, COLLECTED, BEGIN, PHASE | {"outcome": "failed", "next": "teardown"}, TEARDOWN, END)
     assert book.ended
@@ -131,6 +137,10 @@ def test_an_interruption_says_where():
         [BOOTED, COLLECTED | {"errors": [{"file": "x"}]}],
         [BOOTED, COLLECTED | {"skips": [{"node": "x", "file": "x", "reason": "x", "by": "me"}]}],
         [BOOTED, COLLECTED, BEGIN, PHASE | {"outcome": "error"}],
+        [BOOTED, COLLECTED, BEGIN, {key: value for key, value in PHASE.items() if key != "outcome"}],
+        [BOOTED, COLLECTED, BEGIN, {key: value for key, value in PHASE.items() if key != "mark"}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"reads": None}],
+        [BOOTED, COLLECTED, BEGIN, PHASE | {"reads": [[0] * 9]}],
         [BOOTED, COLLECTED, BEGIN, PHASE | {"duration_ms": float("inf")}],
         [BOOTED, COLLECTED, BEGIN, PHASE | {"duration_ms": -1}],
         [BOOTED, COLLECTED, BEGIN, PHASE | {"xpassed": "yes"}],

@@ -305,7 +305,8 @@ class Connection(Peer):
         self._reset = seed
 
     def drawn(self) -> bool:
-        """Whether the product drew from generators that it shares. One that was not asked for anything did not."""
+        """Whether the product drew from generators that it shares, unseen by its own end. One that was not asked for
+        anything did not."""
         try:
             return self._reset is None and self.request(asks.DRAWN, None) is True
         except Exception:  # noqa: BLE001  a product that cannot say so is told elsewhere

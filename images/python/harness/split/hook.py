@@ -174,6 +174,12 @@ class Finder(importlib.abc.MetaPathFinder):
             frame = frame.f_back
         return False
 
+    def runners(self, frame: types.FrameType) -> tuple[str, ...]:
+        """The file of a frame, where it is one of the runner's that imports for itself only."""
+        file, name = frame.f_code.co_filename, frame.f_globals.get("__name__")
+        passing = type(name) is not str or name.startswith(_PASSING)
+        return () if passing or not file.startswith(self._runner) else (file,)
+
 
 class Loader(importlib.abc.Loader):
     def __init__(self, product: Connection) -> None:
@@ -228,6 +234,7 @@ def _by_importer(finder: Finder) -> None:
     """A package that the runner loaded already, asked for by a sealed file that means the product's."""
     original = builtins.__import__
     taken: dict[str, bool] = {}
+    theirs: set[str] = set()  # files of the runner's: what they import themselves is no sealed file's
 
     def clashes(top: str) -> bool:
         known = taken.get(top)
@@ -243,9 +250,13 @@ def _by_importer(finder: Finder) -> None:
         return known
 
     def imported(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:  # noqa: A002
-        if level == 0:
+        if level == 0 and sys._getframe(1).f_code.co_filename not in theirs:
             top = name.partition(".")[0]
-            if top in sys.modules and top not in sys.stdlib_module_names and finder._from_sealed(2) and clashes(top):
+            if top not in sys.modules or top in sys.stdlib_module_names:
+                pass
+            elif not finder._from_sealed(2):
+                theirs.update(finder.runners(sys._getframe(1)))
+            elif clashes(top):
                 module = _kept(finder, name)
                 if fromlist:
                     for item in fromlist:

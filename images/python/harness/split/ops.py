@@ -14,7 +14,6 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import seeds
 from . import asks, facts
 from .codec import CodecError
 from .stdlib import patched
@@ -51,7 +50,7 @@ def special(name: str, args: tuple[Any, ...]) -> Any:
 class Ops:
     """The table of what is served."""
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Peer, drawn: Callable[[], bool]) -> None:
         self._peer = peer
         self._table: dict[int, Callable[[Any], Any]] = {
             asks.CALL: self._call, asks.METHOD: self._method, asks.GETATTR: self._getattr, asks.SETATTR: self._setattr,
@@ -61,8 +60,7 @@ class Ops:
             asks.STEP: self._step, asks.COPY: copy.copy, asks.DEEPCOPY: copy.deepcopy, asks.DUMP: pickle.dumps,
             asks.LOAD: self._load, asks.FIELDS: facts.fields, asks.SIGNATURE: lambda v: facts.signature(*v),
             asks.MEMBERS: facts.members, asks.FIND: self._find, asks.IMPORT: self._import,
-            asks.RELOAD: importlib.reload, asks.LOOKUP: self._lookup,
-            asks.DRAWN: lambda _: seeds.moved(),
+            asks.RELOAD: importlib.reload, asks.LOOKUP: self._lookup, asks.DRAWN: lambda _: drawn(),
             asks.SCHEDULE: peer.loops.schedule, asks.CANCEL: peer.loops.cancel, asks.INSIDE: self._inside,
         }  # fmt: skip
 

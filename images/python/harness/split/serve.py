@@ -9,6 +9,8 @@ import select
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from .. import seeds
+from ..counts import Meter
 from ..null import SWITCH
 from . import facts, remote
 from .effects import Gathered, State
@@ -23,10 +25,13 @@ class Product(Peer):
     oracle = False
     first = 1
 
-    def __init__(self, links: list[int], case: Callable[[int], None]) -> None:
+    def __init__(self, links: list[int], case: Callable[[int], None], meter: Meter | None = None) -> None:
         super().__init__(links, 0)
         self._case = case
-        self._ops = Ops(self)
+        self._meter = meter
+        self._still = meter is not None  # nothing was drawn in this case yet, as far as was seen
+        self._counted = False  # that something was
+        self._ops = Ops(self, self.drawn)
         self._gathered = Gathered()
         self._gathered.install()
         self._state = State()
@@ -100,8 +105,25 @@ class Product(Peer):
         return self.told.moved()
 
     def effects_out(self, op: int) -> Any:
+        if self._still:
+            self._count_draws()
         state, effects = self._state.changes(), self._gathered.take()
         return None if state is None and effects is None else (state, effects)
+
+    def _count_draws(self) -> None:
+        """A draw from the shared generators is counted, once a case. A thread may draw after the last look."""
+        meter = self._meter
+        if meter is not None and seeds.moved():
+            self._still, self._counted = False, True
+            meter.draw()
+        elif meter is not None and _thread._count() > self.told.serving:
+            self._still = False
+            meter.ask()
+
+    def drawn(self) -> bool:
+        """Whether there was a draw that is not counted."""
+        self._still = False
+        return not self._counted and seeds.moved()
 
     def effects_in(self, effects: Any) -> None:
         import logging
@@ -116,6 +138,7 @@ class Product(Peer):
                 logging.getLogger(name).setLevel(level)
         if reset is not None:
             self._case(reset)
+            self._still, self._counted = self._meter is not None, False
             for link in self._links:
                 link.space.clear()
 
@@ -147,7 +170,9 @@ class Product(Peer):
                 _thread.start_new_thread(self.serve_on, (by_fd.pop(fd),))
 
 
-def serve(links: list[int], case: Callable[[int], None] = lambda seed: SWITCH.arm()) -> NoReturn:
+def serve(
+    links: list[int], case: Callable[[int], None] = lambda seed: SWITCH.arm(), meter: Meter | None = None
+) -> NoReturn:
     """Serve until the oracle is gone; import path, environment and confinement are the caller's. `case` is called with
     a case's seed when it asks for the first time: from then on, at the latest, a null product raises."""
-    Product(links, case).run()
+    Product(links, case, meter).run()

@@ -91,9 +91,10 @@ class Space:
             self._numbers.pop(id(value), None)
 
     def clear(self) -> None:
-        self._numbers.clear()
-        self.objects.clear()
-        self.snapshots.clear()
+        if self._numbers or self.objects or self.snapshots:
+            self._numbers.clear()
+            self.objects.clear()
+            self.snapshots.clear()
 
 
 def _held_by_us() -> int:
