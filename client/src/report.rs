@@ -5,6 +5,7 @@
 
 mod explain;
 mod fixes;
+mod lanes;
 
 pub use explain::{explain, ledger, ledger_line};
 pub use fixes::{fixes, warnings};

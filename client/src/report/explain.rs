@@ -3,6 +3,7 @@
 
 use super::case_of;
 use super::fixes::{about, warnings};
+use super::lanes::lanes;
 use tribunal_core::cassette::{Change, PinChange};
 use tribunal_core::judge::OnBase;
 use tribunal_core::report::{CasePart, ChangeKind, FailurePart, ReasonPart, Report};
@@ -30,6 +31,7 @@ pub fn explain(report: &Report) -> String {
             lines.extend(reason_lines(report, reason));
         }
     }
+    lines.extend(lanes(report));
     let warned = warnings(report);
     if !warned.is_empty() {
         lines.push(String::new());
@@ -96,7 +98,7 @@ fn case_lines(case: &CasePart) -> Vec<String> {
     lines
 }
 
-fn failure_lines(failure: &FailurePart, attempt: &str) -> Vec<String> {
+pub(super) fn failure_lines(failure: &FailurePart, attempt: &str) -> Vec<String> {
     let when = match failure.when {
         tribunal_core::outcome::When::Setup => "set-up",
         tribunal_core::outcome::When::Call => "call",

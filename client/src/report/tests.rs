@@ -197,6 +197,97 @@ fn explain_tells_attempts_base_text_and_what_is_owed() {
     }
 }
 
+/// A case of the merge lane.
+fn touched(
+    name: &str,
+    class: &str,
+    code: Option<&str>,
+    outcomes: &[&str],
+    diagnosis: Value,
+) -> Value {
+    json!({
+        "node": format!("tests/test_new.py::{name}"), "file": "tests/test_new.py", "class": class, "code": code,
+        "origin": "base", "outcomes": outcomes, "diagnosis": diagnosis, "duration_ms": 1.0,
+    })
+}
+
+fn diagnosis(source: Option<&str>, owed: &str, moved: Option<&str>) -> Value {
+    let reads = source.map_or(
+        json!([]),
+        |source| json!([{"source": source, "oracle": 2, "product": 0, "standing": "open"}]),
+    );
+    json!({"reads": reads, "owed": owed, "source": source, "moved": moved})
+}
+
+#[test]
+fn explain_tells_each_touched_test_and_the_next_command() {
+    let mut report = report(Vec::new(), Vec::new());
+    let gap = Some("cassette-gap");
+    let mut many = vec!["passed"; 100];
+    many[40] = "failed";
+    report.merge_lane = serde_json::from_value(json!({
+        "files": [{"file": "tests/test_new.py", "attempts": 4, "upper_bound": 0.5271}],
+        "cases": [
+            touched("test_clock", "mixed", gap, &["passed", "passed", "failed", "passed"], diagnosis(Some("wall-clock"), "cassette-pin", Some("clock"))),
+            touched("test_net[a b'c]", "mixed", gap, &["passed", "timeout"], diagnosis(Some("network"), "cassette-pin", None)),
+            touched("test_order", "mixed", gap, &many, diagnosis(None, "property", Some("order"))),
+            touched("test_race", "mixed", Some("unpinnable-source"), &["failed", "passed"], diagnosis(Some("threads"), "neither", None)),
+            touched("test_wrong", "stable red", Some("merge-lane-red"), &["failed", "failed"], Value::Null),
+            touched("test_asks", "stable red", Some("cassette-miss"), &["cassette-miss", "cassette-miss"], Value::Null),
+            touched("test_skips", "silenced", Some("forbidden-mark"), &["skipped", "skipped"], Value::Null),
+            touched("test_slept", "silenced", None, &["skipped", "skipped"], Value::Null),
+            touched("test_holds", "stable pass", None, &[], Value::Null),
+        ],
+    }))
+    .unwrap();
+    let text = explain(&report);
+    let (_, lane) = text.split_once("\nmerge lane\n").unwrap();
+    let (lane, _) = lane.split_once("\n\n").unwrap();
+    assert_eq!(
+        lane,
+        "  tests/test_new.py: 4 attempts; a flake below 52.7 % could still hide (95 %)
+  tests/test_new.py::test_clock: mixed
+    attempts: P P F P (P passed, F failed)
+    source: the wall clock
+    reads: the wall clock (2 times; not pinned)
+    settled by: another clock
+    owed: an accepted cassette with the pin `clock`
+    next: a maintainer: tribunal cassette record tests/test_new.py::test_clock --why TEXT, then cassette accept
+  tests/test_new.py::test_net[a b'c]: mixed
+    attempts: P ! (P passed, ! timeout)
+    source: other hosts
+    reads: other hosts (2 times; not pinned)
+    owed: an accepted cassette with the pin `http:<METHOD> <path>`
+    next: a maintainer: tribunal cassette record 'tests/test_new.py::test_net[a b'\\''c]' --host HOST --why TEXT, then cassette accept
+  tests/test_new.py::test_order: mixed
+    attempts: 40P 1F 59P (P passed, F failed)
+    reads: no clock, random numbers, listings, network, threads or waits
+    settled by: another order of cases
+    owed: a human-owned property with the fixed seed: what differs is an order, a retry count or the iteration of a set or map
+    next: a maintainer lands a property (under the sealed paths, then: tribunal manifest --write); the patch goes on without this case
+  tests/test_new.py::test_race: mixed
+    attempts: F P (F failed, P passed)
+    source: threads
+    reads: threads (2 times; not pinned)
+    owed: neither a pin nor a property: threads cannot be pinned, and a case that depends on it does not belong here
+    next: take the case out of the patch, or let it do without, then: tribunal score
+  tests/test_new.py::test_wrong: stable red
+    attempts: F F (F failed)
+    next: mend the test or the product, then: tribunal score
+  tests/test_new.py::test_asks: stable red
+    attempts: ! ! (! cassette-miss)
+    next: a maintainer: tribunal cassette record tests/test_new.py::test_asks --why TEXT, then cassette accept
+  tests/test_new.py::test_skips: silenced
+    attempts: S S (S skipped)
+    next: take off what skips it, then: tribunal score
+  tests/test_new.py::test_slept: silenced
+    attempts: S S (S skipped)
+  tests/test_new.py::test_holds: stable pass"
+    );
+    report.merge_lane = None;
+    assert!(!explain(&report).contains("merge lane"));
+}
+
 #[test]
 fn what_is_no_report_is_told() {
     assert!(matches!(parse(b"{}"), Err(ReportError::Form(_))));
