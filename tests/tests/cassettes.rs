@@ -595,6 +595,61 @@ fn f45_rng_seed_range() {
     }
 }
 
+/// What a case with a cassette is to see whatever the draw is, and two cases that see the draw.
+fn sealed(drawn: &str) -> String {
+    format!(
+        "import os\nimport random\nimport time\nfrom calc import total\n\n\n\
+         def first():\n    return random.Random(20260912).random()\n\n\n\
+         def test_empty():\n    assert total([]) == 0\n    assert time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()) == '{LATER}'\n    \
+         assert random.random() == first()\n    assert os.urandom(8).hex() == '{drawn}'\n\n\n\
+         def test_free_clock():\n    assert time.gmtime()[:3] == (2026, 9, 12)\n\n\n\
+         def test_free_seed():\n    assert random.random() == first()\n"
+    )
+}
+
+#[test]
+fn held_out_draws_leave_what_a_cassette_fixes() {
+    let desk = Desk::new("version = 1\n[runs]\nreruns = 2\nheld_out = 2\n");
+    let repo = desk.repo();
+    repo.write(RECORD, record(LATER, "20260912", TEST));
+    desk.accept("another day");
+    repo.write("tests/sealed/test_core.py", sealed("unknown"));
+    repo.commit("cases that look");
+    desk.stage.land();
+    // What it draws is told by the failure, the same in both attempts.
+    desk.stage.honest_patch("one");
+    desk.stage
+        .score(&desk.stage.agent(), "drawn")
+        .expect_code(1);
+    let said = report(&desk.stage.out("drawn"));
+    let cases = said["cases"].as_array().unwrap();
+    let case = cases.iter().find(|case| case["node"] == TEST).unwrap();
+    assert_eq!(case["class"], "stable red", "{case:#}");
+    let message = case["failure"]["message"].as_str().unwrap();
+    let drawn = message.split('\'').nth(1).unwrap();
+    assert!(
+        drawn.len() == 16 && message.contains("unknown"),
+        "{message}"
+    );
+    // The draws move both free cases, and nothing of the one whose record fixes what it sees.
+    repo.git(&["checkout", "-q", "-B", "oracle", "origin/main"]);
+    repo.write("tests/sealed/test_core.py", sealed(drawn));
+    repo.commit("what it draws");
+    desk.stage.land();
+    desk.stage.honest_patch("two");
+    desk.stage.score(&desk.stage.agent(), "held").expect_code(0);
+    let said = report(&desk.stage.out("held"));
+    assert_eq!(said["held_out"]["seen"], 2);
+    let warnings = said["warnings"].as_array().unwrap().iter();
+    let sensitive: BTreeSet<&str> = warnings
+        .filter(|warning| warning["code"] == "pin-sensitive")
+        .map(|warning| warning["subject"].as_str().unwrap())
+        .collect();
+    let free = ["clock", "seed"].map(|what| format!("tests/sealed/test_core.py::test_free_{what}"));
+    let free: BTreeSet<&str> = free.iter().map(String::as_str).collect();
+    assert_eq!(sensitive, free, "{:#}", said["warnings"]);
+}
+
 impl Desk {
     /// A base whose policy has this seed, its cassette too.
     fn new_with_seed(seed: &str) -> Self {

@@ -3,7 +3,7 @@
 //! A case that fails there is compared with base under the same draw: red there too, it depends on the pins and that is a
 //! warning; green, it is code that holds only where it was told what to expect. A case that base fails under the policy's
 //! own pins cannot be compared: it is drawn once more, and a second failure counts. Cases that the policy names are
-//! exempt. (Cassette cases will be, once there is a cassette lane: their pins are the record's.)
+//! exempt. What a cassette fixes for its case no draw moves: such a case is held to what is left.
 //!
 //! What is told leaves the server: so a subject is a name that base itself gives a case, never one that head made up
 //! while it knew the draw; everything else stands in `detail`, which only the operator gets.
