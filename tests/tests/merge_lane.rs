@@ -14,7 +14,7 @@ fn base() -> Repo {
     let repo = Repo::small();
     repo.write(
         "ci/tribunal.toml",
-        "version = 1\n[runs]\nreruns = 2\nheld_out = 0\n[[runs.path]]\nprefix = \"tests/slow/\"\nreruns = 3\n",
+        "version = 1\n[runs]\nreruns = 2\nheld_out = 0\n[[runs.path]]\nprefix = \"tests/slow/\"\nreruns = 3\n[[runs.path]]\nprefix = \"tests/proposed/slow/\"\nreruns = 4\n",
     );
     repo.write(
         "pytest.ini",
@@ -173,6 +173,10 @@ fn touched_tests_get_away_with_nothing() {
 fn proposed_tests_are_advice_on_request() {
     let stage = Stage::of(Server::shared(), &base());
     stage.workspace.write("tests/proposed/test_mine.py", "from calc import total\n\n\ndef test_right():\n    assert total([1]) == 1\n\n\ndef test_wrong():\n    assert total([1]) == 2\n");
+    let slow = "def test_slow():\n    assert True\n";
+    stage
+        .workspace
+        .write("tests/proposed/slow/test_more.py", slow);
     stage.honest_patch("and tests of my own");
     let out = stage.out("advice");
     let ran = stage.agent().run(&[
@@ -187,10 +191,69 @@ fn proposed_tests_are_advice_on_request() {
     let said = report(&out);
     let cases = said["proposed"]["cases"].as_array().unwrap();
     let classes: Vec<&Value> = cases.iter().map(|case| &case["class"]).collect();
-    assert_eq!(classes, ["stable pass", "stable red"], "{cases:#?}");
+    assert_eq!(
+        classes,
+        ["stable pass", "stable red", "stable pass"],
+        "{cases:#?}"
+    );
+    let files = said["proposed"]["files"].as_array().unwrap();
+    let counts: Vec<(&str, u64)> = files
+        .iter()
+        .map(|file| {
+            let attempts = file["attempts"].as_u64().unwrap();
+            (file["file"].as_str().unwrap(), attempts)
+        })
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            ("tests/proposed/test_mine.py", 2),
+            ("tests/proposed/slow/test_more.py", 4)
+        ],
+        "as often as the policy's paths say"
+    );
     assert!(!said["verdicts"].to_string().contains("test_mine"));
     for stem in ["src_score", "oracle_integrity", "flake_lease"] {
         let signed = std::fs::read_to_string(out.join(format!("{stem}.json"))).unwrap();
         assert!(!signed.contains("test_mine"), "{signed}");
     }
+}
+
+#[test]
+fn an_operator_sees_the_touched_tests_run_again() {
+    let stage = Stage::of(Server::shared(), &base());
+    let text = |sum: u8| {
+        format!("from calc import total\n\n\ndef test_new():\n    assert total([1]) == {sum}\n")
+    };
+    stage.workspace.write("tests/test_new.py", text(2));
+    stage.workspace.write("tests/slow/test_more.py", text(1));
+    stage.honest_patch("and tests");
+    stage.score(&stage.agent(), "out").expect_code(1);
+    let report = report(&stage.out("out"));
+    let score = report["score"].as_str().unwrap();
+    let replayed = stage.server.admin(&["--json", "replay", score]);
+    let replayed: Value = serde_json::from_str(&replayed).unwrap();
+    let attempts = replayed["attempts"].as_array().unwrap();
+    let of = |lane: &str, file: &str, outcome: &str| {
+        let wanted = |case: &Value| {
+            let node = case["node"].as_str().unwrap();
+            node.starts_with(file) && case["outcome"] == outcome
+        };
+        let cases = |attempt: &Value| attempt["cases"].as_array().unwrap().iter().any(wanted);
+        let seen = attempts.iter().filter(|attempt| attempt["lane"] == lane);
+        seen.filter(|attempt| cases(attempt)).count()
+    };
+    assert_eq!(of("property", "tests/sealed/test_core.py", "passed"), 2);
+    assert_eq!(of("merge", "tests/test_new.py", "failed"), 2);
+    assert_eq!(of("merge", "tests/slow/test_more.py", "passed"), 3);
+    assert_eq!(attempts.len(), 7, "{replayed:#}");
+    let signed = std::fs::read_to_string(stage.out("out").join("flake_lease.json")).unwrap();
+    let signed: Value = serde_json::from_str(&signed).unwrap();
+    let overlay = &signed["predicate"]["mergeLane"]["overlay"];
+    assert_eq!(&replayed["merge_overlay"], overlay, "it is the same tree");
+    let told = stage.server.admin(&["replay", score]);
+    assert!(
+        told.contains("merge lane attempt 2: 1 of 1 cases red") && !told.contains("not the same"),
+        "{told}"
+    );
 }

@@ -59,7 +59,9 @@ pub(super) async fn publish(
     };
     let held_out = ran.as_ref().map(|ran| ran.evidence.held_out.sources());
     let merge_lane = ran.as_ref().map(|ran| ran.evidence.merge.sources());
-    let asked = ran.as_ref().and_then(|ran| ran.evidence.proposed.as_ref());
+    let asked = ran
+        .as_ref()
+        .and_then(|ran| ran.evidence.proposed.as_deref());
     let proposed = asked.map(tribunal_core::judge::advice);
     let report = Report::of(Material {
         judged,

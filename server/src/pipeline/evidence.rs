@@ -59,8 +59,8 @@ pub(super) struct Evidence {
     pub(super) must_fail: MustFailRuns,
     pub(super) lease_side: LaneEvidence,
     pub(super) merge: MergeLane,
-    /// Proposed tests, for advice.
-    pub(super) proposed: Option<MergeRun>,
+    /// Proposed tests, for advice; `None` where nobody asked.
+    pub(super) proposed: Option<Vec<MergeRun>>,
     /// The one change of pins that settles a mixed case.
     pub(super) moved: BTreeMap<NodeId, Moved>,
 }

@@ -126,28 +126,55 @@ impl Run<'_> {
         &self,
         ground: &Ground,
         laid: Option<&LaidOverlay>,
-    ) -> Result<Option<MergeRun>, Aborted> {
-        let files = &self.plan.touched().proposed.files;
+    ) -> Result<Option<Vec<MergeRun>>, Aborted> {
         let Some(laid) = laid else {
             return Ok(None);
         };
         self.tell("laying the proposed tests over base").await;
-        let owner = format!("{} proposed", self.id);
+        let files = &self.plan.touched().proposed.files;
+        let runs = self.unkept(ground, laid, files, Lane::Proposed).await?;
+        Ok(Some(runs))
+    }
+
+    /// These files of a laid tree as often as the policy wants each of them to run: nothing is kept.
+    pub(super) async fn unkept(
+        &self,
+        ground: &Ground,
+        laid: &LaidOverlay,
+        files: &[RepoPath],
+        lane: Lane,
+    ) -> Result<Vec<MergeRun>, Aborted> {
+        let owner = format!("{} unkept", self.id);
         let tree = laid.tree(&ground.image.engine_id, &owner);
         let sandbox = &self.rooms.sandbox;
         let tree = sandbox.seal(tree).await.map_err(ours)?;
-        let reruns = self.plan.patch().policy().runs.reruns;
-        let mut order = self.lane_order(ground, &tree, laid, files, Lane::Proposed);
-        order.attempts = self.merge_attempts(reruns);
-        let ran = self.run(order, Keeping::Progress).await;
+        let ran = self.unkept_rooms(ground, laid, &tree, files, lane).await;
         if let Err(SandboxError::Aborted(error)) = sandbox.unseal(tree).await {
-            tracing::warn!(%error, "a tree of proposed tests is left for a later sweep");
+            tracing::warn!(%error, "a tree of laid tests is left for a later sweep");
         }
-        Ok(Some(MergeRun {
-            files: files.clone(),
-            reruns,
-            attempts: ran?.facts.attempts,
-        }))
+        ran
+    }
+
+    async fn unkept_rooms(
+        &self,
+        ground: &Ground,
+        laid: &LaidOverlay,
+        tree: &SealedTree,
+        files: &[RepoPath],
+        lane: Lane,
+    ) -> Result<Vec<MergeRun>, Aborted> {
+        let mut runs = Vec::new();
+        for (reruns, files) in self.by_reruns(files) {
+            let mut order = self.lane_order(ground, tree, laid, &files, lane);
+            order.attempts = self.merge_attempts(reruns);
+            let ran = self.run(order, Keeping::Progress).await?;
+            runs.push(MergeRun {
+                files,
+                reruns,
+                attempts: ran.facts.attempts,
+            });
+        }
+        Ok(runs)
     }
 
     #[expect(

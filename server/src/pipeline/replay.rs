@@ -1,5 +1,5 @@
 //! A stored score run again, for an operator who wants to see it fail: the same commits, the same pins, the held-out ones
-//! too.
+//! too, and the tests that it touched.
 //!
 //! Nothing of it is evidence: no attempt is kept, nothing is judged, nothing is signed.
 
@@ -9,9 +9,11 @@ use crate::overlay;
 use crate::sandbox::{Deserved, RunOrder, Sequel};
 use crate::store::NewScore;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::Digest;
+use tribunal_core::judge::MergeRun;
 use tribunal_core::outcome::{AttemptFacts, Lane};
 use tribunal_core::plan::{Finding, Plan};
 use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
@@ -35,6 +37,8 @@ pub struct Rerun {
     pub base: AttemptFacts,
     /// Pinned attempts, then held-out ones; the index of those is the number of their draw.
     pub attempts: Vec<AttemptFacts>,
+    /// What the touched tests ran on, and their attempts by how often their files run; nothing where there are none.
+    pub merge: Option<(Digest, Vec<MergeRun>)>,
 }
 
 /// Run what this score ran.
@@ -57,7 +61,7 @@ pub async fn replay(
         base: asked.base.to_string(),
         ..RawScoreRequest::default()
     };
-    let repository = std::sync::Arc::clone(&rooms.repository);
+    let repository = Arc::clone(&rooms.repository);
     let admitted = tokio::task::spawn_blocking(move || {
         let request = raw
             .check(&caller)
@@ -76,9 +80,14 @@ pub async fn replay(
         Plan::Run(plan) => plan,
     };
     let objects = admitted.objects;
-    let (plan, overlay) = off(move || {
-        let overlay = overlay::build(objects, &plan)?;
-        Ok((plan, overlay))
+    let (plan, overlay, laid) = off(move || {
+        let overlay = overlay::build(Arc::clone(&objects), &plan)?;
+        let touched = plan.touched();
+        let laid = match touched.files.is_empty() {
+            true => None,
+            false => Some(overlay::lay(objects, &plan, &overlay, &touched.changes)?),
+        };
+        Ok((plan, overlay, laid))
     })
     .await?;
     // Nobody listens: what happens is the answer.
@@ -112,10 +121,19 @@ pub async fn replay(
         deserved: Box::new(|_| Deserved::Yes),
     });
     let over = run.run(order, Keeping::Silence).await?;
+    let merge = match &laid {
+        Some(laid) => {
+            let files = &plan.touched().files;
+            let runs = run.unkept(&ground, laid, files, Lane::Merge).await?;
+            Some((laid.digest().clone(), runs))
+        }
+        None => None,
+    };
     Ok(Replayed::Ran(Box::new(Rerun {
         overlay: overlay.digest().clone(),
         image: ground.image.digest.to_string(),
         base: ground.base.attempt,
         attempts: over.facts.attempts,
+        merge,
     })))
 }

@@ -115,19 +115,23 @@ pub(super) fn hear(
 
 /// What attempts of proposed tests came to. Advice: no ground, no word.
 #[must_use]
-pub fn advice(run: &MergeRun) -> MergeSummary {
-    let observed: Vec<Observed<'_>> = run.attempts.iter().map(Observed::of).collect();
-    let seen = bench::confidence(run.attempts.len());
-    let cases = entries(run, &observed, &Base::of(None)).into_iter();
-    MergeSummary {
-        cases: cases
-            .map(|entry| {
-                let none = HeldOutCase::default();
-                docket::summary(entry, Vec::new(), None, none, &observed)
-            })
-            .collect(),
-        files: run.files.iter().map(|file| (file.clone(), seen)).collect(),
+pub fn advice(runs: &[MergeRun]) -> MergeSummary {
+    let mut summary = MergeSummary {
+        cases: Vec::new(),
+        files: Vec::new(),
+    };
+    for run in runs {
+        let observed: Vec<Observed<'_>> = run.attempts.iter().map(Observed::of).collect();
+        let seen = bench::confidence(run.attempts.len());
+        let files = run.files.iter().map(|file| (file.clone(), seen));
+        summary.files.extend(files);
+        let entries = entries(run, &observed, &Base::of(None)).into_iter();
+        summary.cases.extend(entries.map(|entry| {
+            let none = HeldOutCase::default();
+            docket::summary(entry, Vec::new(), None, none, &observed)
+        }));
     }
+    summary
 }
 
 fn complete(touched: &TouchedFacts, evidence: &MergeEvidence<'_>) -> Result<(), Incomplete> {
@@ -402,7 +406,6 @@ impl Heard {
                 }
                 Cause::Own => {
                     let ground = src_score::own(entry, as_seen);
-                    let ground = src_score::diagnosed(ground, entry, observed);
                     let ground = src_score::diagnosed(ground, entry, observed);
                     self.flake.push(Ground {
                         reason: code,

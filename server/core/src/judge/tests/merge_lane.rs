@@ -72,6 +72,37 @@ type Row = (
 );
 
 #[test]
+fn what_a_mixed_case_owes_is_told_once_and_proposed_runs_are_told_together() {
+    let attempts = || {
+        vec![
+            attempt().pass(A),
+            attempt().fail(A, "AssertionError: 1 == 2"),
+        ]
+    };
+    let judged = merge(None, attempts()).judge();
+    let grounds = judged.verdict(VerdictKind::FlakeLease).grounds();
+    let detail = &grounds.first().unwrap().detail;
+    assert_eq!(detail.matches("owed: ").count(), 1, "{detail}");
+
+    let run = |file: &str, attempts: Vec<Attempt>| MergeRun {
+        files: vec![file.parse().unwrap()],
+        reruns: u32::try_from(attempts.len()).unwrap(),
+        attempts: attempts.into_iter().map(|a| a.0).collect(),
+    };
+    let other = "tests/test_other.py";
+    let one = || attempt().pass("tests/test_other.py::test_c");
+    let told = advice(&[run(FILE, attempts()), run(other, vec![one(), one(), one()])]);
+    let counts: Vec<(&str, usize)> = told
+        .files
+        .iter()
+        .map(|(file, seen)| (file.as_str(), seen.attempts))
+        .collect();
+    assert_eq!(counts, [(FILE, 2), (other, 3)]);
+    let classes: Vec<Class> = told.cases.iter().map(|case| case.class).collect();
+    assert_eq!(classes, [Class::Mixed, Class::StablePass]);
+}
+
+#[test]
 fn the_table() {
     let sealed = Raiser::Sealed;
     let pass = || attempt().pass(A);
