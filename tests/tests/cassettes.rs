@@ -650,6 +650,37 @@ fn held_out_draws_leave_what_a_cassette_fixes() {
     assert_eq!(sensitive, free, "{:#}", said["warnings"]);
 }
 
+#[test]
+fn an_address_instead_of_a_name_is_a_miss() {
+    let desk = Desk::new(FEW);
+    let repo = desk.repo();
+    repo.write(
+        "src/calc.py",
+        "import urllib.request\n\n\ndef total(xs):\n    try:\n        urllib.request.urlopen('http://192.0.2.7:8080/rates', timeout=5)\n    \
+         except OSError:\n        pass\n    s = 0\n    for x in xs:\n        s += x\n    return s\n",
+    );
+    repo.commit("asks an address");
+    desk.stage
+        .score(&desk.stage.agent(), "address")
+        .expect_code(1);
+    desk.stage.expect("address", ["FAIL", "PASS", "PASS"]);
+    let said = report(&desk.stage.out("address"));
+    let reasons = said["verdicts"][0]["reasons"].as_array().unwrap();
+    let told: Vec<(&str, &str)> = reasons
+        .iter()
+        .map(|reason| {
+            let text = |key: &str| reason[key].as_str().unwrap();
+            (text("code"), text("subject"))
+        })
+        .collect();
+    // The other cases ask it too, and have no cassette: to them there is only no network.
+    assert_eq!(told, [("cassette-miss", TEST)], "{reasons:#?}");
+    assert!(
+        reasons[0].to_string().contains("address:192.0.2.7:8080"),
+        "{reasons:#?}"
+    );
+}
+
 impl Desk {
     /// A base whose policy has this seed, its cassette too.
     fn new_with_seed(seed: &str) -> Self {

@@ -33,10 +33,19 @@ pub(crate) enum Source {
 pub(crate) const SEEN: u8 = 1;
 pub(crate) const DIFFERED: u8 = 2;
 
+/// A place is being written, then whole.
+const WRITING: u32 = 1;
+const WHOLE: u32 = 2;
+
 #[repr(C)]
 struct Page {
     cells: [AtomicU32; CELLS],
     directories: [AtomicU8; DIRECTORIES],
+    /// The first place outside of this machine that was sought since PID 1 cleared it: whether it is whole, its port, and
+    /// its address as one of IPv6, in bytes.
+    sought: AtomicU32,
+    port: AtomicU32,
+    address: [AtomicU8; 16],
 }
 
 static MAPPED: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
@@ -61,6 +70,22 @@ pub(crate) fn mark(directory: usize, bits: u8) {
     if let Some(byte) = page().and_then(|page| page.directories.get(directory)) {
         byte.fetch_or(bits, Ordering::Relaxed);
     }
+}
+
+/// Says where an address led that is not of this machine: the first alone, so that no two are mixed.
+pub(crate) fn seek(address: [u8; 16], port: u16) {
+    let Some(page) = page() else { return };
+    let begun = page
+        .sought
+        .compare_exchange(0, WRITING, Ordering::Relaxed, Ordering::Relaxed);
+    if begun.is_err() {
+        return;
+    }
+    page.port.store(u32::from(port).to_le(), Ordering::Relaxed);
+    for (slot, byte) in page.address.iter().zip(address) {
+        slot.store(byte, Ordering::Relaxed);
+    }
+    page.sought.store(WHOLE.to_le(), Ordering::Release);
 }
 
 fn page() -> Option<&'static Page> {
@@ -159,6 +184,8 @@ mod tests {
     fn the_layout_is_that_of_the_protocol() {
         assert_eq!(offset_of!(Page, cells), 0);
         assert_eq!(offset_of!(Page, directories), 1024);
+        assert_eq!(offset_of!(Page, sought), 2048);
+        assert_eq!(offset_of!(Page, address), 2056);
         assert!(size_of::<Page>() <= SIZE);
         assert!((Source::Threads as usize) < CELLS);
         assert_eq!(Source::Servers as usize, 6);

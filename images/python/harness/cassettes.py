@@ -148,11 +148,12 @@ class Deck:
 
     def __init__(
         self, shelf: Shelf, pins: PinPage, replay: Replay, clock: Instant, seed: int,
-        listed: Callable[[int], tuple[set[int], set[int]]],
+        listed: Callable[[int], tuple[set[int], set[int]]], sought: Callable[[], set[str]],
     ) -> None:  # fmt: skip
         self._shelf, self._pins, self._replay = shelf, pins, replay
         self._clock, self._seed = clock, seed
         self._listed = listed  # of so many directories, by number: those that were listed, and those that differed
+        self._sought = sought  # addresses outside of this machine: no name leads to one, so no record answers there
         self._on: tuple[Cassette, Table | None] | None = None
         self._played = 0
 
@@ -180,6 +181,7 @@ class Deck:
             return None
         (cassette, table), self._on = self._on, None
         used, misses = self._replay.off()
+        misses = [*sorted(self._sought()), *misses]
         # Not the attempt's first key again: its streams would repeat what earlier cases drew.
         self._pins.change(self._clock, None, entropy_key(self._seed, f"after:{self._played}"))
         read = {name for counts in reads.values() for name, count in counts.items() if count}

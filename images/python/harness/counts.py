@@ -5,6 +5,7 @@ makes the pages and clears them; it never maps one, because whoever can write a 
 """
 
 import contextlib
+import ipaddress
 import mmap
 import os
 import struct
@@ -14,6 +15,8 @@ SIZE = 4096
 ASK = 1020  # not 0: whether the product draws from its generators must be asked, it has threads of its own
 LISTED = 1024  # from this offset on: one byte for each directory of the cassette that is on
 SEEN, DIFFERED = 1, 2
+SOUGHT, WHOLE = 2048, 2  # the first place outside of this machine that was sought
+_PLACE = struct.Struct("<II16s")
 SOURCES = (
     "wall_clock", "monotonic", "entropy", "urandom", "listings", "sockets", "servers", "sleeps", "threads",
 )  # fmt: skip
@@ -57,6 +60,23 @@ def listed(directory: str, uids: tuple[int, ...], number: int) -> tuple[set[int]
             finally:
                 os.close(fd)
     return seen, differed
+
+
+def sought(directory: str, uids: tuple[int, ...]) -> set[str]:
+    """Places outside of this machine that were sought by address since all was forgotten: the first of each page."""
+    places = set()
+    for uid in uids:
+        with contextlib.suppress(OSError, struct.error):  # the attempt may have done anything to its own page
+            fd = os.open(page(directory, uid), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                state, port, packed = _PLACE.unpack(os.pread(fd, _PLACE.size, SOUGHT))
+            finally:
+                os.close(fd)
+            if state == WHOLE:
+                address = ipaddress.IPv6Address(packed)
+                host = address.ipv4_mapped or f"[{address}]"
+                places.add(f"address:{host}:{port % 2**16}")
+    return places
 
 
 class Meter:

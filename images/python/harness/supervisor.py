@@ -208,6 +208,7 @@ class Supervisor:
         deck = Deck(
             self._shelf, pins, self._transport or NoReplay(), order.clock, order.seed,
             lambda number: counts.listed(self._layout.counts, uids, number),
+            lambda: counts.sought(self._layout.counts, uids),
         )  # fmt: skip
         whole = not order.collect_only and order.only is None and not order.marks_off and order.reversed is None
         task = Task(

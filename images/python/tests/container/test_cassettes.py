@@ -93,6 +93,52 @@ def test_listings(open_room, isolation, made, recorded, seen, misses):
     assert attempt.frames[CASE]["cassette"] == {"used": ["fs:/tmp/out"], "misses": ["fs:/tmp/out"] if misses else []}
 
 
+ASKS = """
+import socket
+def ask(kind, address, port):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, kind) as client:
+        client.settimeout(5)
+        try:
+            client.sendto(b"?", (address, port)) if kind is socket.SOCK_DGRAM else client.connect((address, port))
+        except OSError:
+            pass
+"""
+ASKING = """
+import socket
+from helper import ask
+def test_case():
+    for address in ("127.0.0.1", "127.8.8.8", "0.0.0.0"):
+        ask(socket.SOCK_STREAM, address, 9)
+def test_four():
+    ask(socket.SOCK_STREAM, "192.0.2.7", 443)
+    ask(socket.SOCK_STREAM, "192.0.2.8", 443)
+def test_sent():
+    ask(socket.SOCK_DGRAM, "192.0.2.9", 53)
+def test_six():
+    ask(socket.SOCK_STREAM, "2001:db8::7", 80)
+def test_without():
+    ask(socket.SOCK_STREAM, "192.0.2.7", 443)
+def test_again():
+    pass
+"""
+
+
+def test_an_address_instead_of_a_name_is_a_miss(open_room, isolation):
+    room = open_room({FILE: ASKING, "src/helper.py": ASKS}, isolation)
+    asking = {
+        "case": [], "four": ["address:192.0.2.7:443"], "sent": ["address:192.0.2.9:53"],
+        "six": ["address:[2001:db8::7]:80"], "again": [],
+    }  # fmt: skip
+    for name in asking:
+        room.send(record(f"{FILE}::test_{name}"))
+    attempt = room.attempt(0)
+    assert set(attempt.outcomes().values()) == {"passed"}, attempt.failures()
+    for name, misses in asking.items():
+        assert attempt.frames[f"{FILE}::test_{name}"]["cassette"] == {"used": [], "misses": misses}, name
+    assert "cassette" not in attempt.frames[f"{FILE}::test_without"]
+
+
 def test_a_folder_that_is_on_record_is_gone_again_for_the_next_case(open_room):
     body = """
 import os, pytest
