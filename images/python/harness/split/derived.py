@@ -33,7 +33,7 @@ def derive(mcls: Any, name: str, bases: tuple[Any, ...], body: dict[str, Any], m
     members = {}
     for key, item in body.items():
         if key not in _UNSENT:
-            members[key] = _sent(item)
+            members[key] = sent(item)
     theirs = {
         key: item
         for key, item in body.items()
@@ -88,7 +88,11 @@ class Inherited:
         self._parts[1](instance, value)
 
 
-def _sent(item: Any) -> Any:
+DESCRIPTORS = (staticmethod, classmethod, property)
+
+
+def sent(item: Any) -> Any:
+    """The parts of what stands in a class, as they cross."""
     if isinstance(item, staticmethod):
         return "static", item.__func__
     if isinstance(item, classmethod):
@@ -100,8 +104,7 @@ def _sent(item: Any) -> Any:
 
 def refresh(cls: Any, name: str, value: Any) -> None:
     """After an attribute of a mirrored class was set: whether it is a method now."""
-    for kind in [cls, *_subclasses(cls)]:
-        kind._t_methods.pop(name, None)
+    forget(cls, name)
     functions = cls._t_facts["functions"]
     functions.pop(name, None)
     if "_t_local" in cls.__dict__:
@@ -115,6 +118,12 @@ def refresh(cls: Any, name: str, value: Any) -> None:
             type.__setattr__(cls, name, forward.comparison(name, value) if name in mirror.COMPARISONS else value)
     elif name in mirror.SPECIALS:
         type.__setattr__(cls, name, forward.special(name))
+
+
+def forget(cls: Any, name: str) -> None:
+    """Where instances find the name is to be looked up anew."""
+    for kind in [cls, *_subclasses(cls)]:
+        kind._t_methods.pop(name, None)
 
 
 def _subclasses(cls: Any) -> list[Any]:

@@ -13,12 +13,13 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from . import asks
+from . import asks, mirror
 from .stdlib import patched
 
 if TYPE_CHECKING:
     from .connect import Connection
 
+_UNDO = ("undo", "__exit__")  # of monkeypatch, and of mock's patches
 _OWN = frozenset(("stdout", "stderr", "argv", "path", "modules", "meta_path", "path_hooks", "excepthook", "settrace"))
 
 
@@ -63,6 +64,9 @@ def _patches(product: Connection) -> None:
             product.request(asks.SETATTR, (target, name, value))
 
     def remove(target: Any, name: str) -> None:
+        undone = sys._getframe(1).f_code.co_name in _UNDO
+        if undone and isinstance(target, mirror.MirrorMeta) and product.patches.restore(target, name):
+            return  # its mirror had nothing under that name
         delattr(target, name)
         if followed(target, name):
             product.request(asks.DELATTR, (target, name))

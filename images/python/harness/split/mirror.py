@@ -127,14 +127,25 @@ class MirrorMeta(abc.ABCMeta):
             type.__setattr__(cls, name, value)
             return
         peer = cls._t_peer
-        peer.request(asks.SETATTR, (cls, name, value))
+        if peer.oracle and "_t_local" not in cls.__dict__:
+            if peer.patches.is_original(cls, name, value):
+                peer.patches.restore(cls, name)
+                derived.forget(cls, name)
+                return
+            peer.patches.touch(cls, name)
+        if peer.oracle and type(value) in derived.DESCRIPTORS:
+            peer.request(asks.PUT, (cls, name, derived.sent(value)))
+        else:
+            peer.request(asks.SETATTR, (cls, name, value))
         derived.refresh(cls, name, value)
 
     def __delattr__(cls, name: str) -> None:
+        if cls._t_peer.oracle and "_t_local" not in cls.__dict__:
+            cls._t_peer.patches.touch(cls, name)
         cls._t_peer.request(asks.DELATTR, (cls, name))
         if name in cls.__dict__:
             type.__delattr__(cls, name)
-        cls._t_methods.pop(name, None)
+        derived.forget(cls, name)
 
     def __getitem__(cls, item: Any) -> Any:
         return cls._t_peer.request(asks.SPECIAL, ("__getitem__", (cls, item)))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import asks, facts
 from .codec import CodecError
+from .patches import Originals
 from .stdlib import patched
 
 if TYPE_CHECKING:
@@ -47,11 +48,20 @@ def special(name: str, args: tuple[Any, ...]) -> Any:
     return method(*args)
 
 
+def _member(kind: str, item: Any) -> Any:
+    """What stands in a class, made of its parts."""
+    if kind == "property":
+        return property(*item)
+    made: Any = {"static": staticmethod, "class": classmethod}.get(kind)
+    return item if made is None else made(item)
+
+
 class Ops:
     """The table of what is served."""
 
     def __init__(self, peer: Peer, drawn: Callable[[], bool]) -> None:
         self._peer = peer
+        originals = Originals()
         self._table: dict[int, Callable[[Any], Any]] = {
             asks.CALL: self._call, asks.METHOD: self._method, asks.GETATTR: self._getattr, asks.SETATTR: self._setattr,
             asks.DELATTR: lambda v: delattr(*v), asks.SPECIAL: lambda v: special(*v), asks.COMPARE: self._compare,
@@ -61,6 +71,8 @@ class Ops:
             asks.LOAD: self._load, asks.FIELDS: facts.fields, asks.SIGNATURE: lambda v: facts.signature(*v),
             asks.MEMBERS: facts.members, asks.FIND: self._find, asks.IMPORT: self._import,
             asks.RELOAD: importlib.reload, asks.LOOKUP: self._lookup, asks.DRAWN: lambda _: drawn(),
+            asks.KEEP: originals.keep, asks.RESTORE: originals.restore,
+            asks.PUT: lambda v: setattr(v[0], v[1], _member(*v[2])),
             asks.SCHEDULE: peer.loops.schedule, asks.CANCEL: peer.loops.cancel, asks.INSIDE: self._inside,
         }  # fmt: skip
 
@@ -150,15 +162,7 @@ class Ops:
     def _subclass(self, value: Any) -> Any:
         name, bases, module, qualname, members, keywords = value
         body = {"__module__": module, "__qualname__": qualname}
-        for key, (kind, item) in members.items():
-            if kind == "static":
-                body[key] = staticmethod(item)
-            elif kind == "class":
-                body[key] = classmethod(item)
-            elif kind == "property":
-                body[key] = property(*item)
-            else:
-                body[key] = item
+        body |= {key: _member(*parts) for key, parts in members.items()}
         resolved = types.resolve_bases(bases)
         made = types.new_class(name, resolved, keywords, lambda space: space.update(body))
         own = vars(made)

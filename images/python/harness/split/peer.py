@@ -19,6 +19,7 @@ from .decode import Decoder
 from .encode import Encoder
 from .link import Link, LinkBroken, LinkGone
 from .loops import Loops
+from .patches import Patches
 from .space import Space, replace, snapshot
 from .steady import Remembered, Told
 
@@ -55,6 +56,7 @@ class Peer:
         self.let_go: deque[tuple[int, int]] = deque()
         self._unclosed: deque[Any] = deque()  # generators that were dropped while a frame was under way
         self.remembered = Remembered()
+        self.patches = Patches(self)
         self.told = Told()
         self.foreign: weakref.WeakKeyDictionary[Any, mirror.Grip] = weakref.WeakKeyDictionary()
 
