@@ -229,10 +229,16 @@ def plain_part(value: Any) -> Any:
     kind = type(value)
     for base, take in _PARTS:
         if issubclass(kind, base):
-            if _standard(kind.__module__) and kind.__module__ not in ("builtins", "datetime", "decimal", "pathlib"):
+            known = "builtins", "datetime", "decimal", "pathlib"
+            if _standard(kind.__module__) and kind.__module__ not in known and not _made_here(kind):
                 return VALUES  # struct sequences and the like
             return take(value)
     return VALUES
+
+
+def _made_here(kind: type) -> bool:
+    """A class that the standard library made as it went, and that no name leads to."""
+    return bool(kind.__flags__ & (1 << 9)) and standard_name(kind) is None
 
 
 def value_base(kind: type) -> type | None:

@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import dataclasses
+import email.message
 import enum
 import inspect
 import logging
@@ -735,3 +736,10 @@ def a_plain_module():
     import types
 
     sys.modules[__name__].__class__ = types.ModuleType
+
+
+def header(text):
+    """A text of a class that the standard library makes as it goes."""
+    message = email.message.EmailMessage()
+    message["Subject"] = text
+    return message["Subject"]

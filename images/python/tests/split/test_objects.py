@@ -48,6 +48,12 @@ def test_a_special_name_that_python_knows_no_more_is_a_method(product):
     assert product.Release(1, 2).__cmp__(product.Release(1, 3)) == -1
 
 
+def test_a_text_of_a_class_that_the_standard_library_made(product):
+    assert product.header("hello") == "hello"
+    assert [product.header("hello")].count("hello") == 1
+    assert product.header("x").name == "Subject"
+
+
 def test_a_pattern_crosses(product):
     import re
 
