@@ -15,10 +15,12 @@ from typing import Any
 import _pytest.fixtures
 from _pytest import compat
 from _pytest._code import Code
+from _pytest._code.code import ExceptionInfoFormatter
 from _pytest.capture import CaptureManager
 from _pytest.main import Session
 from _pytest.terminal import TerminalReporter, TestShortLogReport
 
+_PARSED = 4  # trees of files that are kept
 _names_of, _path_of, _proxy_of = compat.getfuncargnames, Code.path, Session.gethookproxy
 
 
@@ -26,6 +28,7 @@ def install(tree: str) -> None:
     _pytest.fixtures.getfuncargnames = _argument_names()  # type: ignore[attr-defined]
     Code.path = property(_place_of_code(f"{tree}/"))  # type: ignore[assignment, method-assign]
     Session.gethookproxy = _hooks_by_path()  # type: ignore[method-assign]
+    ExceptionInfoFormatter._getentrysource = _source_of_entries(f"{tree}/")  # type: ignore[method-assign]
     CaptureManager.item_capture = _fixtures  # type: ignore[assignment, method-assign]
     TerminalReporter.pytest_runtest_logstart = _nothing  # type: ignore[assignment, method-assign]
     TerminalReporter.pytest_runtest_logreport = _counted  # type: ignore[method-assign]
@@ -90,6 +93,20 @@ def _place_of_code(tree: str) -> Any:
         return found
 
     return path
+
+
+def _source_of_entries(tree: str) -> Any:
+    """A traceback parses the files that it passes: those of the tree that failed last are parsed once."""
+    known: dict[Any, Any] = {}
+
+    def source(formatter: ExceptionInfoFormatter, entry: Any) -> Any:
+        inside = entry.frame.code.raw.co_filename.startswith(tree)
+        found = entry.getsource(known if inside else formatter.astcache)
+        while len(known) > _PARSED:
+            del known[next(iter(known))]
+        return None if found is None else found.deindent()
+
+    return source
 
 
 def _hooks_by_path() -> Any:

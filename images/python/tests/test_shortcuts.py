@@ -122,3 +122,49 @@ def test_a_session(tmp_path, short):
         (tmp_path / name / f"test_{name}.py").write_text(f"def test_{name}(): pass\n")
     _, text = run(SESSION, str(short), str(tmp_path), cwd=tmp_path)
     assert "<code 1>" in text, text
+
+
+FAILING = """
+import pytest
+def test_one():
+    text = (
+        "a"
+        "b"
+    )
+    assert text == [
+        1,
+        2,
+    ]
+@pytest.mark.parametrize("n", [1, 2])
+def test_many(n):
+    # a comment
+    raise KeyError(
+        n
+    )
+def test_called():
+    import helper
+    helper.fail()
+"""
+SHOWN = """
+import sys, pytest
+if sys.argv[1] == "True":
+    from harness import shortcuts
+    shortcuts.install(sys.argv[2])
+sys.path.insert(0, ".")
+class Watch:
+    def pytest_runtest_logreport(self, report):
+        if report.failed: told.write(report.longreprtext)
+with open(f"{sys.argv[1]}.txt", "w") as told:
+    pytest.main(["-p", "no:cacheprovider", "--tb=short", "test_a.py", "test_b.py"], [Watch()])
+"""
+
+
+def test_tracebacks_are_the_same(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"test_{name}.py").write_text(FAILING)
+    (tmp_path / "helper.py").write_text("def fail():\n    raise ValueError('x' *\n        2)\n")
+    for short in ("False", "True"):
+        run(SHOWN, short, str(tmp_path), cwd=tmp_path)
+    shown = [(tmp_path / f"{short}.txt").read_text() for short in ("False", "True")]
+    assert shown[0] == shown[1]
+    assert shown[0].count("KeyError") >= 4
