@@ -82,6 +82,7 @@ class Plugin:
         self._reads: list[counts.Snapshot] = []  # of the present phase, where it read anything
         self._exceptions = exceptions
         self._order = order
+        self._only = None if order.only is None else frozenset(order.only)
         self._judge = Judge(sides, exceptions, order.unsilenced)
         self._silences = Silences(self._judge)
         self._collected = Collected()
@@ -167,7 +168,7 @@ class Plugin:
         return True
 
     def _selected(self, node: str) -> bool:
-        return self._order.only is None or node in self._order.only
+        return self._only is None or node in self._only
 
     def _run(self, cases: list[tuple[int, pytest.Item, str]]) -> None:
         chosen = [each for each in cases if self._selected(each[2])]

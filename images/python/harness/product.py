@@ -15,6 +15,7 @@ from .layout import Layout
 from .null import SWITCH
 from .orders import Policy
 from .source import Sides
+from .split import foreign
 from .split.serve import serve
 from .task import ProductTask
 
@@ -40,4 +41,4 @@ def run(descriptors: list[int], layout: Layout, policy: Policy) -> NoReturn:
         SWITCH.arm()
         seeds.apply(seed)  # as the oracle's process does before each case
 
-    serve(links, case, meter)
+    serve(links, case, meter, foreign.known(layout))

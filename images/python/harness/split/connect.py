@@ -338,7 +338,7 @@ class Connection(Peer):
             self._state.apply(state)
         if happened is not None:
             try:
-                happen(happened)
+                happen(happened, lambda what: self.tamper("foreign-module", what))
             except CodecError:
                 raise
             except Exception as error:  # noqa: BLE001  a warning that a filter made an error, say

@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from .codec import CodecError
@@ -225,8 +226,8 @@ class Records(logging.Handler):
         )
 
 
-def happen(effects: Any) -> None:
-    """The oracle's side: what the product did beside its answer happens here."""
+def happen(effects: Any, foreign: Callable[[str], None]) -> None:
+    """The oracle's side: what the product did beside its answer happens here, or is told."""
     if type(effects) is not tuple:
         raise CodecError("effects are a list")
     for effect in effects:
@@ -241,6 +242,8 @@ def happen(effects: Any) -> None:
             _warn(*rest)
         elif kind == "log" and len(rest) == 8:
             _log(*rest)
+        elif kind == "foreign" and len(rest) == 1 and type(rest[0]) is str:
+            foreign(rest[0])
         else:
             raise CodecError("an effect of no kind")
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from .. import seeds
 from ..counts import Meter
 from ..null import SWITCH
-from . import facts, remote
+from . import facts, foreign, remote
 from .effects import Gathered, State
 from .link import Link
 from .ops import Ops
@@ -25,7 +25,9 @@ class Product(Peer):
     oracle = False
     first = 1
 
-    def __init__(self, links: list[int], case: Callable[[int], None], meter: Meter | None = None) -> None:
+    def __init__(
+        self, links: list[int], case: Callable[[int], None], meter: Meter | None = None, places: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(links, 0)
         self._case = case
         self._meter = meter
@@ -34,6 +36,8 @@ class Product(Peer):
         self._ops = Ops(self, self.drawn)
         self._gathered = Gathered()
         self._gathered.install()
+        if places:
+            foreign.watch(places, lambda what: self._gathered.add("foreign", what))
         self._state = State()
         self._waiting: list[Link] = self._links[-REVERSE:]
         self._freed = _thread.allocate_lock()
@@ -171,8 +175,10 @@ class Product(Peer):
 
 
 def serve(
-    links: list[int], case: Callable[[int], None] = lambda seed: SWITCH.arm(), meter: Meter | None = None
-) -> NoReturn:
+    links: list[int], case: Callable[[int], None] = lambda seed: SWITCH.arm(), meter: Meter | None = None,
+    places: tuple[str, ...] = (),
+) -> NoReturn:  # fmt: skip
     """Serve until the oracle is gone; import path, environment and confinement are the caller's. `case` is called with
-    a case's seed when it asks for the first time: from then on, at the latest, a null product raises."""
-    Product(links, case, meter).run()
+    a case's seed when it asks for the first time: from then on, at the latest, a null product raises. `places` is
+    where modules may come from; with none nobody looks."""
+    Product(links, case, meter, places).run()
