@@ -26,8 +26,8 @@ impl Run<'_> {
         let property = &evidence.property.attempts;
         let key = self.evidence_key(ground, Lane::Property, "");
         let sealed = judged.cases().iter().filter_map(|case| {
-            let digest = function_digest(ground, case, property);
-            self.seen(case, property, key.clone(), digest)
+            let digest = || function_digest(ground, case, property);
+            self.seen(case, property, &key, digest)
         });
         let mut mixed: Vec<MixedCase> = sealed.collect();
         for run in &evidence.merge.runs {
@@ -37,10 +37,8 @@ impl Run<'_> {
             let key = self.merge_key(ground, laid, &run.files);
             let blob = |file: &RepoPath| laid.blob(file).map(|id| format!("blob:{id}"));
             mixed.extend(judged.cases.iter().filter_map(|case| {
-                let file = case.file.as_ref()?;
-                let here = run.files.contains(file);
-                let digest = blob(file).unwrap_or_default();
-                here.then(|| self.seen(case, &run.attempts, key.clone(), digest))?
+                let file = case.file.as_ref().filter(|file| run.files.contains(file))?;
+                self.seen(case, &run.attempts, &key, || blob(file).unwrap_or_default())
             }));
         }
         mixed.truncate(MOST);
@@ -51,17 +49,17 @@ impl Run<'_> {
         &self,
         case: &CaseSummary,
         attempts: &[AttemptFacts],
-        evidence: AttemptKey,
-        digest: String,
+        evidence: &AttemptKey,
+        digest: impl FnOnce() -> String,
     ) -> Option<MixedCase> {
         let seen = sighting(case, attempts)?;
         let diagnosis = case.diagnosis.as_ref()?;
         let level = self.plan.patch().policy().feedback.agent;
         Some(MixedCase {
             for_agent: told_name(&case.node, case.origin, evidence.lane, level),
-            evidence,
+            evidence: evidence.clone(),
             node: case.node.clone(),
-            digest,
+            digest: digest(),
             attempts: seen.attempts,
             failures: seen.failures,
             blame: Blame {
