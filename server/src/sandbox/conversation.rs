@@ -156,6 +156,39 @@ struct Learned {
     marks: Vec<MarksFound>,
 }
 
+/// One frame of a file's digests.
+fn digests_of(file: &RepoPath, answer: messages::Digests, into: &mut Learned) -> Result<(), Stop> {
+    for (name, forms) in answer.functions {
+        let qualname = name
+            .strip_prefix(file.as_str())
+            .and_then(|rest| rest.strip_prefix("::"))
+            .filter(|qualname| !qualname.is_empty())
+            .ok_or_else(|| Wrong(format!("a digest of {}", shown(&name, 120))))?;
+        let v2 = forms
+            .v2
+            .strip_prefix("v2:")
+            .and_then(|rest| rest.strip_prefix(answer.tag.as_str()))
+            .and_then(|rest| rest.strip_prefix(':'));
+        if !v2.is_some_and(|hex| lower_hex(hex, 64)) || !lower_hex(&forms.short, 16) {
+            return Err(Wrong("a digest that is none".to_owned()).into());
+        }
+        into.digests.push(FunctionDigest {
+            file: file.clone(),
+            qualname: qualname.to_owned(),
+            v2: forms.v2,
+            short: forms.short,
+        });
+    }
+    for (name, message) in answer.errors {
+        if name != file.as_str() {
+            return Err(Wrong("an error about another file".to_owned()).into());
+        }
+        into.undigested
+            .push((file.clone(), shown_block(&message, 2000)));
+    }
+    Ok(())
+}
+
 impl Talk<'_> {
     /// Configure, send the src, take the digests: before any candidate code runs.
     async fn prepare(&mut self) -> Result<Learned, Stop> {
@@ -206,43 +239,21 @@ impl Talk<'_> {
                 files: std::slice::from_ref(file),
             })
             .await?;
-        let limit = self.line.patience().digests;
-        let message = self.line.hear(limit, "compiling").await?;
-        let Message::Digests(answer) = message else {
-            return Err(Stop::Ours(unexpected(&message)));
-        };
-        if answer.tag != self.line.tag() {
-            return Err(Wrong("digests of another interpreter".to_owned()).into());
-        }
-        for (name, forms) in answer.functions {
-            let qualname = name
-                .strip_prefix(file.as_str())
-                .and_then(|rest| rest.strip_prefix("::"))
-                .filter(|qualname| !qualname.is_empty())
-                .ok_or_else(|| Wrong(format!("a digest of {}", shown(&name, 120))))?;
-            let v2 = forms
-                .v2
-                .strip_prefix("v2:")
-                .and_then(|rest| rest.strip_prefix(answer.tag.as_str()))
-                .and_then(|rest| rest.strip_prefix(':'));
-            if !v2.is_some_and(|hex| lower_hex(hex, 64)) || !lower_hex(&forms.short, 16) {
-                return Err(Wrong("a digest that is none".to_owned()).into());
+        loop {
+            let limit = self.line.patience().digests;
+            let message = self.line.hear(limit, "compiling").await?;
+            let Message::Digests(answer) = message else {
+                return Err(Stop::Ours(unexpected(&message)));
+            };
+            if answer.tag != self.line.tag() {
+                return Err(Wrong("digests of another interpreter".to_owned()).into());
             }
-            into.digests.push(FunctionDigest {
-                file: file.clone(),
-                qualname: qualname.to_owned(),
-                v2: forms.v2,
-                short: forms.short,
-            });
-        }
-        for (name, message) in answer.errors {
-            if name != file.as_str() {
-                return Err(Wrong("an error about another file".to_owned()).into());
+            let more = answer.more && !answer.functions.is_empty();
+            digests_of(file, answer, into)?;
+            if !more {
+                return Ok(());
             }
-            into.undigested
-                .push((file.clone(), shown_block(&message, 2000)));
         }
-        Ok(())
     }
 
     /// What a changed file gained: parsed there, never imported.

@@ -272,6 +272,45 @@ async fn a_whole_run() {
 }
 
 #[tokio::test]
+async fn digests_of_one_file_come_in_as_many_frames_as_they_need() {
+    let mut order = order(1, 0);
+    let files = ["tests/sealed/test_a.py", "tests/sealed/test_b.py"];
+    order.digests = files.iter().map(|file| file.parse().unwrap()).collect();
+    let facts = against(order, alive(), move |mut harness| async move {
+        harness.configured().await;
+        let frame = |file: &str, name: &str, errors: Value, more: bool| {
+            let forms = json!({ "v2": format!("v2:cp313:{}", "a".repeat(64)), "short": "b".repeat(16) });
+            let functions = json!({ format!("{file}::{name}"): forms });
+            json!({ "type": "digests", "tag": "cp313", "functions": functions, "errors": errors, "more": more })
+        };
+        for (file, last) in files.iter().zip([true, false]) {
+            let asked = harness.order().await.unwrap();
+            assert_eq!(asked["files"], json!([file]));
+            harness.say(frame(file, "test_one", json!({}), last)).await;
+            if last {
+                harness.say(frame(file, "test_two", json!({}), true)).await;
+                harness.say(frame(file, "test_three", json!({}), false)).await;
+            }
+        }
+        harness.passes().await;
+        harness
+    })
+    .await
+    .unwrap();
+    let names: Vec<String> = facts
+        .digests
+        .iter()
+        .map(|digest| format!("{}::{}", digest.file, digest.qualname))
+        .collect();
+    let [a, b] = files;
+    let of = |file: &str, name: &str| format!("{file}::test_{name}");
+    assert_eq!(
+        names,
+        [of(a, "one"), of(a, "two"), of(a, "three"), of(b, "one")]
+    );
+}
+
+#[tokio::test]
 async fn a_sequel_is_ordered_only_when_it_is_deserved() {
     for (deserved, wanted) in [(Deserved::Yes, 3), (Deserved::No, 2)] {
         let mut order = order(2, 0);

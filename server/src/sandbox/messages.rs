@@ -457,6 +457,8 @@ pub(crate) struct Digests {
     pub(crate) tag: String,
     pub(crate) functions: BTreeMap<String, TwoForms>,
     pub(crate) errors: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) more: bool,
 }
 
 #[derive(Debug, Deserialize)]
