@@ -6,6 +6,7 @@ remember is of one attempt, because nothing runs before the fork.
 """
 
 import inspect
+import platform
 import sys
 import weakref
 from pathlib import Path
@@ -37,7 +38,9 @@ def install(tree: str) -> None:
 def remember_modules() -> None:
     """Once everything is imported: which of pytest's modules hold fixtures, and which file is whose module."""
     _pytest.fixtures.dir = _names_of_holders()  # type: ignore[attr-defined]
-    inspect.getmodule(install.__code__)  # fills a table that the first traceback would fill
+    # Tables that the first traceback, and the reporter of each session, would fill.
+    inspect.getmodule(install.__code__)
+    platform.python_version()
 
 
 def _names_of_holders() -> Any:
