@@ -161,7 +161,7 @@ def scored(
 
 
 def resumed(library: Library, tree: Path, files: Sequence[str]) -> Ran:
-    """Everything split. A case that ends its attempt is lost alone: what comes after it is run anew."""
+    """Everything split. A case that ends its attempt is lost alone: the rest of its file is run anew, then all others."""
     ran = scored(library, tree, files, {"split": files})
     if ran.end != "finished" and not ran.outcomes and len(files) > 1:
         return apart(library, tree, files)
@@ -185,9 +185,11 @@ def resumed(library: Library, tree: Path, files: Sequence[str]) -> Ran:
             break
         if not left:
             break
-        only = fitting(left)
-        named = {node.split("::", 1)[0] for node in only}
-        ran = scored(library, tree, files, {"split": [file for file in files if file in named]}, only)
+        named = {node.split("::", 1)[0] for node in left}
+        begun = {node.split("::", 1)[0] for node in nodes[: len(nodes) - len(left)]} & named
+        only = fitting([node for node in left if node.split("::", 1)[0] in begun]) if begun else None
+        chosen = [file for file in files if file in (begun or named)]
+        ran = scored(library, tree, chosen, {"split": chosen}, only)
     whole.outcomes = {node: whole.outcomes.get(node, "missing") for node in nodes}
     return whole
 
