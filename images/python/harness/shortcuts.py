@@ -44,22 +44,33 @@ def remember_modules() -> None:
 
 
 def _names_of_holders() -> Any:
-    """pytest goes through all names of its own modules for each session, to find the fixtures among them."""
-    kind = _pytest.fixtures.FixtureFunctionDefinition
-    known: dict[int, tuple[ModuleType, int, list[str]]] = {}
-    for name, module in sys.modules.items():
-        if name.startswith("_pytest.") and type(module) is ModuleType:
-            held = vars(module)
-            fixtures = [each for each in dir(module) if type(held.get(each)) is kind]
-            known[id(module)] = (module, len(held), fixtures)
+    """pytest goes through all names of its own plug-ins for each session, to find the fixtures among them."""
+    own = [module for name, module in sys.modules.items() if name.startswith("_pytest.") and type(module) is ModuleType]
+    kinds = {kind for module in own for kind in vars(module).values() if _is_own_class(kind)}
+    known = {id(holder): (holder, _size(holder), _fixtures_among(holder)) for holder in (*own, *kinds)}
 
     def names(holder: object) -> list[str]:
-        found = known.get(id(holder))
-        if found is None or found[0] is not holder or len(vars(holder)) != found[1]:
+        # Of an object pytest looks at its class only.
+        asked = holder if isinstance(holder, type | ModuleType) else type(holder)
+        found = known.get(id(asked))
+        if found is None or found[0] is not asked or found[1] != _size(asked):
             return dir(holder)
         return found[2]
 
     return names
+
+
+def _is_own_class(value: object) -> bool:
+    return isinstance(value, type) and str(value.__module__).startswith("_pytest.")
+
+
+def _size(holder: type | ModuleType) -> int:
+    return sum(len(vars(part)) for part in (holder.__mro__ if isinstance(holder, type) else (holder,)))
+
+
+def _fixtures_among(holder: type | ModuleType) -> list[str]:
+    kind = _pytest.fixtures.FixtureFunctionDefinition
+    return [name for name in dir(holder) if type(inspect.getattr_static(holder, name, None)) is kind]
 
 
 def _argument_names() -> Any:

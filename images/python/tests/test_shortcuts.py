@@ -87,7 +87,18 @@ SESSION = """
 import sys, pytest
 if sys.argv[1] == "True":
     from harness import shortcuts
+    import _pytest.fixtures, _pytest.capture, _pytest.tmpdir
     shortcuts.install(sys.argv[2])
+    shortcuts.remember_modules()
+    names = _pytest.fixtures.dir
+    kind = _pytest.fixtures.FixtureFunctionDefinition
+    held = [name for name, value in sorted(vars(_pytest.capture).items()) if type(value) is kind]
+    assert names(_pytest.capture) == held and "capsys" in held
+    assert "tmp_path" in names(_pytest.tmpdir) and names(pytest) == dir(pytest)
+    assert names(_pytest.capture.CaptureManager("no")) == []
+    _pytest.capture.more = 1
+    assert "more" in names(_pytest.capture)
+    del _pytest.capture.more
 class Watch:
     def pytest_sessionfinish(self, session):
         modules = {module.HERE: module.heard for module in sys.modules.values() if hasattr(module, "HERE")}
