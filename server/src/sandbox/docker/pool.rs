@@ -187,6 +187,7 @@ impl Pool {
         match made {
             Ok(ready) if !books.closed => {
                 let name = ready.open.name().to_owned();
+                tracing::info!(%name, "a room is ready");
                 books.slots.push_back(Slot { purpose, ready });
                 Some(name)
             }
