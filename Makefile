@@ -66,7 +66,8 @@ fmt: ## format Rust and Python
 	deploy/ruff.sh --fix
 
 bench: bootstrap ## what a score costs beside its peers, in one run
-	cargo run --locked -q -p tribunal-tests --example bench
+	cargo build --locked --release --workspace --bins --examples
+	target/release/examples/bench $(BENCH)
 
 image-repro: bootstrap build ## build the image twice from nothing and compare the ids
 	deploy/image.sh --twice

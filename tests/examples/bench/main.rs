@@ -73,7 +73,7 @@ fn image(server: &Server, tag: &str) -> String {
         serde_json::from_str(&server.admin(&["image", "list", "--json"])).unwrap();
     let images = listed["images"].as_array().unwrap();
     let found = images.iter().rfind(|image| image["tag"] == tag);
-    found.unwrap()["engine_id"].as_str().unwrap().to_owned()
+    found.unwrap()["engineId"].as_str().unwrap().to_owned()
 }
 
 /// Scores one head, and has the server make its next room ready before it goes on: an agent thinks meanwhile.

@@ -76,7 +76,7 @@ impl Peers {
 
     /// One process that runs every case so many times, nothing isolated.
     pub(super) fn repeated(&self, times: usize) -> Duration {
-        self.inside(&["-p", "pytest_repeat", "--count", &times.to_string()])
+        self.inside(&["--count", &times.to_string()])
     }
 
     fn inside(&self, more: &[&str]) -> Duration {
