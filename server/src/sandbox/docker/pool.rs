@@ -96,6 +96,13 @@ impl Pool {
         self.books().slots.len()
     }
 
+    /// Whether a room that is ready has this tree mounted.
+    pub(super) fn holds(&self, tree: &Digest) -> bool {
+        let books = self.books();
+        let mut slots = books.slots.iter();
+        slots.any(|slot| slot.purpose.tree == *tree && slot.ready.open.stands())
+    }
+
     /// A room that is ready for this order.
     pub(super) fn take(
         &self,

@@ -135,9 +135,14 @@ pub(super) async fn prepare(
 impl Open {
     /// Whether it still stands, and has room for this order.
     pub(super) fn serves(&self, order: &RunOrder) -> Result<bool, Aborted> {
-        Ok(!self.pid1.exit.is_finished()
+        Ok(self.stands()
             && self.uids.count() >= uids_wanted(order)
             && self.src.holds(SrcSpace::of(&order.src_tar)?))
+    }
+
+    /// Whether it still stands, as far as the engine told.
+    pub(super) fn stands(&self) -> bool {
+        !self.pid1.exit.is_finished()
     }
 
     /// Its container's name.

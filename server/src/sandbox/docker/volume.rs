@@ -30,7 +30,8 @@ pub(super) async fn seal(
     let digest = tree.digest.clone();
     let _turn = inner.trees.write(&digest).await;
     let volume = inner.instance.volume(&digest);
-    let there = inspect(&inner, &volume).await?.is_some();
+    // A room that has it mounted keeps it from being removed, so the engine need not be asked.
+    let there = inner.pool.holds(&digest) || inspect(&inner, &volume).await?.is_some();
     if there && inner.marks.is_complete(&digest).await? {
         // Marked once more: a store that ages its marks sees that this one is in use.
         inner.marks.mark_complete(&digest).await?;
