@@ -128,6 +128,7 @@ def feed_oracle(end, frames):
 
 
 def feed_decoder(end, frame):
+    end._by_thread = {end._ident(): Fed([])}  # no answer is left over from another round
     try:
         Decoder(frame, end, Space(2)).value()
     except (CodecError, Ended, connect.ProductBroken, RecursionError):
