@@ -2,11 +2,12 @@
 
 import os
 import signal
+import struct
 from unittest import mock
 
 import pytest
 
-from harness.split import asks
+from harness.split import asks, mirror
 from harness.split.connect import ProductBroken
 
 SECRET = "expected value"
@@ -128,6 +129,17 @@ def test_malformed_frames_end_the_conversation_and_are_told(hostile, name):
     assert hostile.tampers[0][0] == "protocol"
     with pytest.raises(ProductBroken):
         hostile.product.echo(1)
+
+
+@pytest.mark.parametrize("kind", [2, 3])
+def test_an_exception_crosses_as_one_or_not_at_all(hostile, kind):
+    """An object whose class is an exception would be raised without a mark of whose it is."""
+    number = mirror.number_of(hostile.product.Bad)
+    body = bytes((kind, 0, 0)) + b"H\0" + struct.pack("<QQ", 1 << 40, number)
+    with pytest.raises(ProductBroken):
+        hostile.product.send_raw(struct.pack("<I", len(body)) + body)
+        hostile.product.echo(1)
+    assert ("protocol", "CodecError: an exception that does not cross as one") in hostile.tampers
 
 
 def test_death_is_seen_at_once(hostile):
