@@ -134,8 +134,8 @@ def test_malformed_frames_end_the_conversation_and_are_told(hostile, name):
 @pytest.mark.parametrize("kind", [2, 3])
 def test_an_exception_crosses_as_one_or_not_at_all(hostile, kind):
     """An object whose class is an exception would be raised without a mark of whose it is."""
-    number = mirror.number_of(hostile.product.Bad)
-    body = bytes((kind, 0, 0)) + b"H\0" + struct.pack("<QQ", 1 << 40, number)
+    kept = hostile.product.Bad  # a mirror that nobody holds is made anew, and asked for
+    body = bytes((kind, 0, 0)) + b"H\0" + struct.pack("<QQ", 1 << 40, mirror.number_of(kept))
     with pytest.raises(ProductBroken):
         hostile.product.send_raw(struct.pack("<I", len(body)) + body)
         hostile.product.echo(1)
