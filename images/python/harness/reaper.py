@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+_PF_EXITING = 0x4  # of a task's flags in /proc/PID/stat: linux/sched.h
 CONVERGE_SECONDS = 30.0  # a bomb shares PID 1's processor while it is cleared away
 
 
@@ -162,6 +163,15 @@ def _owner(pid: str) -> int | None:
         return None
     owners = fields.get("Uid", "").split()
     return int(owners[0]) if owners else None
+
+
+def is_leaving(pid: int) -> bool:
+    """Whether a process has begun to end, though it may not be there to be reaped yet: its descriptors close before."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return bool(int(after_name[6]) & _PF_EXITING)
+    except (OSError, IndexError, ValueError):
+        return False
 
 
 def run_delay_ms(pid: int) -> float:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from . import cgroup
 from .frames import JSON, FrameError, MarkedFrames, Message, decode_json
 from .output import Output
-from .reaper import Exit, Reaper, run_delay_ms
+from .reaper import Exit, Reaper, is_leaving, run_delay_ms
 from .record import ForeignRecord, Ledger
 
 RECORD_LIMIT = 1 << 19
@@ -253,10 +253,15 @@ class Watch:
             pass
 
     def _who_left(self) -> int | None:
-        """An oracle that is through with its session has left first, whatever the product does then."""
-        for pid in (self._pid, self._product):
-            if pid is not None and self._reaper.ended(pid):
-                return pid
+        """An oracle that is through with its session has left first, whatever the product does then.
+
+        It never leaves for the product's sake. The product does for its, as soon as the links close, which is before
+        the oracle's process is all gone.
+        """
+        if self._reaper.ended(self._pid):
+            return self._pid
+        if self._product is not None and self._reaper.ended(self._product):
+            return self._pid if is_leaving(self._pid) else self._product
         return None
 
     def _how(self, oracle: Exit | None, product: Exit | None, kills: int) -> tuple[str, Exit | None]:
