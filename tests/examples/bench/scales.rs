@@ -40,6 +40,7 @@ const SCALES: [Scale; 4] = [
 ];
 
 pub(super) fn measure(server: &Server, rounds: usize, figures: &mut Figures) {
+    fs::create_dir_all(binaries::root().join("docs/bench")).unwrap();
     for scale in &SCALES {
         let mut points = Vec::new();
         for step in scale.steps {
