@@ -4,8 +4,6 @@ A parser that dies of a text, or takes too long, has not read it: the answer say
 gained.
 """
 
-import json
-
 from . import marks, nobody
 from .frames import Message, plain
 from .orders import Marks
@@ -16,9 +14,8 @@ GAINED, TEXT = 50, 200
 
 
 def answer(order: Marks, texts: list[bytes]) -> Message:
-    found: Message = {"gained": [], "unread": "the parser died of it"}
-    for line in nobody.lines(lambda: (_found(order, texts) for _ in range(1)), SECONDS, MEMORY):
-        found = json.loads(line)
+    died: Message = {"gained": [], "unread": "the parser died of it"}
+    found = nobody.answer(lambda: _found(order, texts), SECONDS, MEMORY) or died
     return {"type": "marks", "file": order.file, **found}
 
 

@@ -4,8 +4,6 @@ The answer is the plan that every attempt of the same seed and count draws again
 file, or takes too long, leaves an empty plan: then nothing is known of the oracle, which the server tells.
 """
 
-import json
-
 from . import mutate, nobody, null
 from .frames import Message, plain
 from .layout import Layout
@@ -16,9 +14,8 @@ SECONDS = 30
 
 
 def answer(layout: Layout, policy: Policy, order: Plant) -> Message:
-    found: Message = {"functions": False, "mutants": []}
-    for line in nobody.lines(lambda: (_found(layout, policy, order) for _ in range(1)), SECONDS):
-        found = json.loads(line)
+    died: Message = {"functions": False, "mutants": []}
+    found = nobody.answer(lambda: _found(layout, policy, order), SECONDS) or died
     return {"type": "planted", **found}
 
 

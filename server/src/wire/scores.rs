@@ -150,17 +150,10 @@ impl ScoreService for Scores {
             limit: filter.limit.saturating_add(1),
             ..filter
         };
-        let mut records = store::off(&self.store, move |s| s.scores(&more))
+        let records = store::off(&self.store, move |s| s.scores(&more))
             .await
             .map_err(IntoStatus::into_status)?;
-        let next_page_token = if records.len() > size {
-            records.truncate(size);
-            records
-                .last()
-                .map_or_else(String::new, |r| name::page_token(r.number))
-        } else {
-            String::new()
-        };
+        let (records, next_page_token) = page(records, size, |record| record.number);
         Ok(Response::new(v1::ListScoresResponse {
             scores: records.iter().map(|r| self.message(r)).collect(),
             next_page_token,
@@ -224,20 +217,27 @@ impl ScoreService for Scores {
             limit: filter.limit.saturating_add(1),
             ..filter
         };
-        let mut cases = store::off(&self.store, move |s| s.flaky_cases(&more))
+        let cases = store::off(&self.store, move |s| s.flaky_cases(&more))
             .await
             .map_err(IntoStatus::into_status)?;
-        let left = cases.len() > size;
-        cases.truncate(size);
-        let last = cases.last().filter(|_| left);
+        let (cases, next_page_token) = page(cases, size, |case| case.number);
         Ok(Response::new(v1::ListFlakyCasesResponse {
-            next_page_token: last.map_or_else(String::new, |case| name::page_token(case.number)),
             cases: cases
                 .iter()
                 .map(|case| convert::flaky(&repository, case))
                 .collect(),
+            next_page_token,
         }))
     }
+}
+
+/// A page of what was found, one more than asked included, and the token of the next; empty where there is none.
+fn page<T>(mut found: Vec<T>, size: usize, number: impl Fn(&T) -> u64) -> (Vec<T>, String) {
+    let more = found.len() > size;
+    found.truncate(size);
+    let last = found.last().filter(|_| more);
+    let token = last.map_or_else(String::new, |last| name::page_token(number(last)));
+    (found, token)
 }
 
 /// What is asked of a list of mixed cases; all mistakes at once.

@@ -13,13 +13,12 @@ use tribunal_tests::{Client, Server};
 const SCORES: usize = 200;
 const CALLERS: usize = 8;
 const ATTEMPTS: f64 = 9.0;
-const CORES: f64 = 2.0;
 
 pub(super) fn measure(figures: &mut Figures) {
     let server = Server::with_config("[rooms]\nready = 4\n");
-    let suite = Suite::busy(10, 400_000);
+    let suite = Suite::busy(10, 2_000_000);
     let peers = Peers::of(&suite, &image(&server, suite.image));
-    let idle = Suite::busy(10, 1);
+    let idle = Suite::many(10);
     let bare = Peers::of(&idle, &image(&server, idle.image));
     // What the bodies take by themselves: a whole process less one whose bodies do nothing.
     let body = |peers: &Peers| Times::of(&(0..7).map(|_| peers.processes(1)).collect::<Vec<_>>());
@@ -52,6 +51,7 @@ pub(super) fn measure(figures: &mut Figures) {
         }
     });
     let whole = begun.elapsed();
+    let cores = std::thread::available_parallelism().unwrap().get();
     let times: Vec<Duration> = times.into_inner().unwrap();
     assert_eq!(times.len(), SCORES, "a score is missing");
     let times = Times::of(&times);
@@ -60,7 +60,7 @@ pub(super) fn measure(figures: &mut Figures) {
     #[expect(clippy::cast_precision_loss, reason = "200")]
     let (rate, ideal) = (
         SCORES as f64 / whole.as_secs_f64(),
-        CORES / (ATTEMPTS * bodies),
+        cores as f64 / (ATTEMPTS * bodies),
     );
     figures.value(
         "crowd/throughput",

@@ -52,16 +52,16 @@ impl Peers {
         let begun = Instant::now();
         for _ in 0..times {
             let mut create = Command::new("docker");
-            create.args(["create", "--network", "none", "-w", "/work"]);
+            create.args(["create", "--network", "none", "-w", "/project"]);
             create.args([
                 "-e",
-                "PYTHONPATH=/opt/tribunal/runner:/opt/tribunal/deps:/work:/work/src",
+                "PYTHONPATH=/opt/tribunal/runner:/opt/tribunal/deps:/project:/project/src",
             ]);
             create.args(["--entrypoint", "sleep", &self.image, "3600"]);
             let name = said(&mut create);
             let from = format!("{}/.", self.tree.path().display());
             run(&mut docker(&["start", &name]));
-            run(&mut docker(&["cp", &from, &format!("{name}:/work")]));
+            run(&mut docker(&["cp", &from, &format!("{name}:/project")]));
             let mut exec = docker(&["exec", &name, "python3"]);
             run(exec.args(self.pytest(&[])));
             run(&mut docker(&["rm", "-f", &name]));

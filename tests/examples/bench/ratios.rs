@@ -50,10 +50,13 @@ pub(super) fn measure(server: &Server, name: &str, rounds: usize, figures: &mut 
     let suite = make();
     let peers = Peers::of(&suite, &image(server, suite.image));
     let warm = suite.on(server);
-    let one_process = make().in_one_process();
-    let shared = one_process.on(server);
     let _first = score(server, &warm, &suite.head());
-    let _first = score(server, &shared, &one_process.head());
+    let one_process = (name == "small").then(|| {
+        let suite = Suite::small().in_one_process();
+        let on = suite.on(server);
+        let _first = score(server, &on, &suite.head());
+        (suite, on)
+    });
     let mut table = Table::default();
     for round in 0..rounds {
         eprintln!("{name}: round {} of {rounds}", round + 1);
@@ -67,7 +70,9 @@ pub(super) fn measure(server: &Server, name: &str, rounds: usize, figures: &mut 
         let head = suite.head();
         table.put("warm", score(server, &warm, &head));
         table.put("cached", timed(|| warm.score(&head, &[])));
-        table.put("shared", score(server, &shared, &one_process.head()));
+        if let Some((suite, on)) = &one_process {
+            table.put("shared", score(server, on, &suite.head()));
+        }
         if name != "many" {
             let fresh = make().with_files("fixtures/sealed", 1, 64 + round);
             let cold = fresh.on(server);

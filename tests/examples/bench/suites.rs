@@ -52,8 +52,13 @@ impl Suite {
 
     /// One call and one comparison, so many times.
     pub(super) fn many(cases: usize) -> Self {
+        Self::busy(cases, 0)
+    }
+
+    /// The same, and before it a body that computes for so many rounds.
+    pub(super) fn busy(cases: usize, rounds: u32) -> Self {
         let sealed = format!(
-            "import pytest\nfrom intervals import merge\n\n\n@pytest.mark.parametrize(\"n\", range({cases}))\ndef test_one(n):\n    assert merge([(n, n + 2), (n + 1, n + 3)]) == [(n, n + 3)]\n"
+            "import pytest\nfrom intervals import merge\n\n\n@pytest.mark.parametrize(\"n\", range({cases}))\ndef test_one(n):\n    for _ in range({rounds}):\n        pass\n    assert merge([(n, n + 2), (n + 1, n + 3)]) == [(n, n + 3)]\n"
         );
         let work = made(
             "src/intervals.py",
@@ -77,19 +82,6 @@ impl Suite {
             image: ARRAYS,
             ..Self::of(work, "src/columns.py", 12)
         }
-    }
-
-    /// Bodies that compute for about so long each.
-    pub(super) fn busy(cases: usize, loops: u32) -> Self {
-        let sealed = format!(
-            "import pytest\nfrom intervals import merge\n\n\n@pytest.mark.parametrize(\"n\", range({cases}))\ndef test_one(n):\n    total = 0\n    for each in range({loops}):\n        total += each * n\n    assert merge([(n, n)]) == [(n, n)]\n    assert total == n * ({loops} - 1) * {loops} // 2\n"
-        );
-        let work = made(
-            "src/intervals.py",
-            include_str!("suites/intervals.py"),
-            &sealed,
-        );
-        Self::of(work, "src/intervals.py", cases)
     }
 
     /// The same with files beside it that no test reads.

@@ -46,8 +46,6 @@ def make(peer: Peer, kind: int, number: int, group: int) -> Any:
 def instance(peer: Peer, number: int, cls: Any) -> Any:
     if not isinstance(cls, MirrorMeta) or cls._t_facts.get("value"):
         raise CodecError("a value without its value")
-    if BaseException in cls.__mro__:
-        raise CodecError("an exception that does not cross as one")  # nobody would know whose it is
     made = cls._t_new(cls)
     own = _get(made, "__dict__")
     own["_t_grip"] = Grip(peer, number)

@@ -355,10 +355,13 @@ class Peer:
         return False
 
     def class_of(self, group: int) -> Any:
-        """The mirror of a class of the other end's."""
+        """The mirror of a class of the other end's, for an object or a value of it. Exceptions cross in a form of their
+        own, which says whose they are."""
         held = self.classes.get(group)
         if held is None:
             held = making.make(self, CLASS, group, 0)
+        if BaseException in held.__mro__:
+            raise CodecError("an exception that does not cross as one")
         return held
 
     def state_of(self, error: BaseException, state: dict[str, Any]) -> dict[str, Any]:

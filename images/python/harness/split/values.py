@@ -27,8 +27,6 @@ def value(peer: Peer, number: int, group: int, plain: Any) -> Any:
         _get(held, "__dict__")["_t_grip"].count += 1
         return held
     cls = peer.class_of(group)
-    if BaseException in cls.__mro__:
-        raise CodecError("an exception that does not cross as one")
     if isinstance(cls, enum.EnumMeta):
         return member(peer, number, cls, plain)
     kind = cls._t_facts.get("value") if isinstance(cls, MirrorMeta) else None
