@@ -5,6 +5,7 @@ pub mod clock;
 pub mod config;
 pub mod draws;
 pub mod image;
+pub mod metrics;
 pub mod overlay;
 pub mod pipeline;
 pub mod queue;

@@ -14,7 +14,7 @@ use tribunal_server::admin::{
     self, AdminError, Answer, Data, Effort, Exit, KeyFormat, Place, SelftestOptions, SelftestWatch,
     Text,
 };
-use tribunal_server::config::{self, Config};
+use tribunal_server::config::{self, Config, LogFormat};
 use tribunal_server::image::{BaseCache, BuildOptions, Step};
 use tribunal_server::serve::{self, Watchers};
 
@@ -85,7 +85,7 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
     };
     let config = configuration(cli.config.as_deref(), overrides)?;
     let quiet = !matches!(cli.command, Command::Serve(_));
-    log(if quiet { "warn" } else { &config.log });
+    log(if quiet { "warn" } else { &config.log }, config.log_format);
     if let Command::CheckConfig(_) = cli.command {
         config::check(&config)?;
         let json = serde_json::json!({ "config": config.to_toml() });
@@ -239,14 +239,16 @@ fn configuration(file: Option<&Path>, overrides: Overrides) -> Result<Config, Ad
     }))
 }
 
-fn log(filter: &str) {
+fn log(filter: &str, format: LogFormat) {
     // A filter that does not parse is told by the check of the configuration.
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .init();
+        .with_writer(io::stderr);
+    match format {
+        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
 }
 
 fn step(step: Step) {

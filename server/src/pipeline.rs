@@ -34,6 +34,7 @@ pub use vigil::{Busy, Offers, Vigil, Wish, ask, keep, wish};
 
 use crate::clock;
 use crate::draws::Draws;
+use crate::metrics::{Happening, Observer};
 use crate::overlay;
 use crate::repository::diff::DiffLimits;
 use crate::repository::resolve::resolve;
@@ -73,6 +74,8 @@ pub struct Rooms {
     pub data: PathBuf,
     /// What statements call this server.
     pub scorer: ScorerName,
+    /// Who hears of what happens.
+    pub observer: Arc<dyn Observer>,
     /// What looks at oracles while nothing else runs.
     pub vigil: Vigil,
 }
@@ -245,6 +248,9 @@ pub async fn score(
             evidence.proposed = run.proposed(&ground, proposed.as_ref()).await?;
             let judged = judge::judge(&plan, &evidence.of(&ground), gate)
                 .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
+            evidence.tell(&*rooms.observer);
+            let held_out = judged.held_out_failures().len();
+            rooms.observer.note(Happening::HeldOutFailures(held_out));
             let failures = run.count(judged.held_out_failures().to_vec()).await?;
             timings.property_ms = millis(evidence.property.took);
             timings.held_out_ms = millis(evidence.held_out.took);

@@ -7,6 +7,7 @@ use crate::admin::{AdminError, Data};
 use crate::clock;
 use crate::config::{Config, Plant};
 use crate::image::Step;
+use crate::metrics::{AdminPort, Exporter, Gauges, Happening, Observer, Readiness, nobody};
 use crate::pipeline::{
     self, NoVerdict, PipelineScorer, Recording, Rooms, SealedCases, SealedModes, ToRecord, Vigil,
 };
@@ -75,6 +76,15 @@ pub async fn serve(
     let _serving = data.serve()?;
     let store: Arc<dyn Store> = Arc::new(data.store()?);
     let listener = Listener::bind(config.listen.address, tls(config)?).await?;
+    let exporter = Arc::new(Exporter::new());
+    let observer: Arc<dyn Observer> = Arc::clone(&exporter) as Arc<dyn Observer>;
+    let port = match config.admin.listen {
+        Some(address) => Some(AdminPort::open(address, Arc::clone(&exporter)).await?),
+        None => None,
+    };
+    if let Some(port) = &port {
+        tracing::info!(address = %port.address(), "admin port");
+    }
 
     let restarted = Aborted::new(
         AbortedCode::ServerRestarted,
@@ -84,6 +94,9 @@ pub async fn serve(
         s.abort_unfinished(clock::now(), &restarted)
     })
     .await?;
+    for _ in &aborted {
+        observer.note(Happening::ScoreAborted(AbortedCode::ServerRestarted));
+    }
     if !aborted.is_empty() {
         tracing::warn!(
             scores = aborted.len(),
@@ -94,7 +107,13 @@ pub async fn serve(
     let key = keys.signer()?.public().id().clone();
     let repository = Arc::new(data.repository(repository_settings(data, config))?);
     let swept = sweep_scratch(&repository).await?;
-    let sandbox = sandbox(data, engine_host(config), config.rooms.ready, &store)?;
+    let sandbox = sandbox(
+        data,
+        engine_host(config),
+        config.rooms.ready,
+        &store,
+        Arc::clone(&observer),
+    )?;
     let rooms_swept = sandbox.sweep(None).await.map_err(|error| {
         let crate::sandbox::SandboxError::Aborted(source) = error;
         AdminError::Aborted {
@@ -117,6 +136,7 @@ pub async fn serve(
             Plant::Idle => vigil,
             Plant::Asked => vigil.asked_only(),
         },
+        observer: Arc::clone(&observer),
         ..rooms(data, config, &store, &repository, &sandbox)?
     };
     let watcher = pipeline::keep(rooms.clone(), offers, leave.clone());
@@ -124,7 +144,9 @@ pub async fn serve(
         Arc::clone(&store),
         Arc::new(PipelineScorer::new(rooms.clone())),
         config.queue.clone(),
+        Arc::clone(&observer),
     );
+    exporter.watch(gauges(&queue, &sandbox));
     let close = CancellationToken::new();
     let services = Services {
         store: Arc::clone(&store),
@@ -134,6 +156,7 @@ pub async fn serve(
             rooms,
             close: close.clone(),
         }),
+        observer,
         settings: wire_settings(config),
     };
     let upkeep = tokio::spawn(upkeep(
@@ -146,6 +169,9 @@ pub async fn serve(
     let address = listener.address();
     let end = async {
         leave.cancelled().await;
+        if let Some(port) = &port {
+            port.say(Readiness::Leaving);
+        }
         tracing::info!(
             "leaving: no new calls; running scores have {:?}",
             config.drain
@@ -161,6 +187,9 @@ pub async fn serve(
     };
     let serving = listener.serve(services, leave.clone(), close.clone());
     let announced = async {
+        if let Some(port) = &port {
+            port.say(Readiness::Ready);
+        }
         (watchers.ready)(address);
         serving.await
     };
@@ -173,12 +202,24 @@ pub async fn serve(
         },
         end
     );
+    if let Some(port) = port {
+        port.shut().await;
+    }
     for (task, what) in [(upkeep, "upkeep"), (watcher, "watch over oracles")] {
         if let Err(error) = task.await {
             tracing::error!(%error, what, "a task broke");
         }
     }
     served.map_err(AdminError::from)
+}
+
+fn gauges(queue: &Queue, sandbox: &DockerSandbox) -> Gauges {
+    let (waiting, running, rooms) = (queue.clone(), queue.clone(), sandbox.clone());
+    Gauges {
+        waiting: Box::new(move || waiting.waiting()),
+        running: Box::new(move || running.running()),
+        ready_rooms: Box::new(move || rooms.ready() as u64),
+    }
 }
 
 fn tls(config: &Config) -> Result<Option<Tls>, AdminError> {
@@ -214,6 +255,7 @@ pub(crate) fn rooms(
             id: config.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
+        observer: nobody(),
         vigil: Vigil::none(),
     })
 }
@@ -224,12 +266,14 @@ pub(crate) fn sandbox(
     host: Option<String>,
     ready_rooms: usize,
     store: &Arc<dyn Store>,
+    observer: Arc<dyn Observer>,
 ) -> Result<DockerSandbox, AdminError> {
     let options = DockerOptions {
         host,
         instance: data.instance(&**store)?,
         marks: Arc::new(StoredMarks(Arc::clone(store))),
         ready_rooms,
+        observer,
     };
     DockerSandbox::new(options).map_err(|source| AdminError::Aborted {
         what: "set up the sandbox",

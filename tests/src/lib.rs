@@ -17,6 +17,7 @@ pub mod expect;
 pub mod leftovers;
 pub mod pack;
 pub mod plain;
+pub mod port;
 pub mod repo;
 pub mod sandbox;
 pub mod scored;

@@ -112,6 +112,7 @@ async fn engine_checks(host: Option<String>) -> Vec<Check> {
         instance: "doctor".to_owned(),
         marks: Arc::new(MarksInMemory::default()),
         ready_rooms: 0,
+        observer: crate::metrics::nobody(),
     });
     let facts = match sandbox {
         Ok(sandbox) => sandbox.examine().await,

@@ -3,6 +3,7 @@
 use crate::config::Mistakes;
 use crate::draws::DrawsError;
 use crate::image::ImageError;
+use crate::metrics::PortError;
 use crate::repository::RepositoryError;
 use crate::sign::KeyFolderError;
 use crate::store::StoreError;
@@ -53,6 +54,9 @@ pub enum AdminError {
     /// The socket.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// The admin port.
+    #[error(transparent)]
+    AdminPort(#[from] PortError),
     /// An argument.
     #[error("read the command line: {0}")]
     Argument(#[from] IdError),
@@ -183,7 +187,8 @@ impl AdminError {
             | Self::Argument(_)
             | Self::Usage(_)
             | Self::KeySigns(_)
-            | Self::Listen(ListenError::PlainText(_)) => Exit::Usage,
+            | Self::Listen(ListenError::PlainText(_))
+            | Self::AdminPort(PortError::Beyond(_)) => Exit::Usage,
             Self::Aborted { source, .. } => match source.code {
                 AbortedCode::EngineUnavailable => Exit::Unreachable,
                 AbortedCode::ImageMissing
@@ -195,6 +200,7 @@ impl AdminError {
             },
             Self::Keys(_)
             | Self::Draws(_)
+            | Self::AdminPort(PortError::Bind { .. })
             | Self::Listen(
                 ListenError::Bind { .. }
                 | ListenError::Tls(_)

@@ -95,7 +95,7 @@ fn rooms(
     settings: RepositorySettings,
 ) -> Result<Rooms, AdminError> {
     let store: Arc<dyn Store> = Arc::new(data.store()?);
-    let sandbox = crate::serve::sandbox(data, engine, 0, &store)?;
+    let sandbox = crate::serve::sandbox(data, engine, 0, &store, crate::metrics::nobody())?;
     let repository = Arc::new(data.repository(settings)?);
     crate::serve::rooms(data, config, &store, &repository, &sandbox)
 }

@@ -40,6 +40,7 @@ pub async fn replay(data: &Data, config: &Config, name: &str) -> Result<Answer, 
         instance: format!("{}replay", data.instance(&*store)?),
         marks: Arc::new(MarksInMemory::default()),
         ready_rooms: 0,
+        observer: crate::metrics::nobody(),
     };
     let what = "make rooms to replay in";
     let aborted = |what| move |source| AdminError::Aborted { what, source };

@@ -75,7 +75,7 @@ async fn trees(
         .filter(|(_, used)| *used >= before)
         .map(|(digest, _)| digest)
         .collect();
-    let sandbox = serve::sandbox(data, engine, 0, &store)?;
+    let sandbox = serve::sandbox(data, engine, 0, &store, crate::metrics::nobody())?;
     Ok(match sandbox.sweep(Some(&keep)).await {
         Ok(swept) => format!("{} sealed trees, {} rooms", swept.trees, swept.rooms),
         Err(error) => format!("sealed trees were not looked at: {error}"),

@@ -1,7 +1,7 @@
 //! What a configuration says as a whole: rules across keys, files that must be there, and the text of `check-config`.
 
 use super::unit::{shown_duration, shown_size};
-use super::{Config, Mistake, Mistakes, Plant};
+use super::{Config, LogFormat, Mistake, Mistakes, Plant};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -35,6 +35,12 @@ pub fn check(config: &Config) -> Result<(), Mistakes> {
             config.listen.address
         );
         wrong("listen.address", what);
+    }
+    if let Some(address) = config.admin.listen.filter(|a| !a.ip().is_loopback()) {
+        let what = format!(
+            "{address} is not loopback, and the admin port asks for no token: listen on 127.0.0.1"
+        );
+        wrong("admin.listen", what);
     }
     if let Some(tls) = &config.listen.tls {
         let files = [
@@ -87,6 +93,11 @@ impl Config {
         let list = |values: Vec<&str>| toml::Value::from(values).to_string();
         line("name", quoted(&self.name));
         line("log", quoted(&self.log));
+        let log_format = match self.log_format {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        };
+        line("log_format", quoted(log_format));
 
         line(
             "\n[listen]\naddress",
@@ -145,6 +156,9 @@ impl Config {
             quoted(&shown_duration(self.keep.uploads)),
         );
         line("trees", quoted(&shown_duration(self.keep.trees)));
+        if let Some(address) = self.admin.listen {
+            line("\n[admin]\nlisten", quoted(&address.to_string()));
+        }
         text
     }
 }

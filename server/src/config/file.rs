@@ -2,8 +2,8 @@
 
 use super::table::Reader;
 use super::{
-    Calls, Config, Engine, Fetch, Keep, Listen, Mistake, Mistakes, Oracle, Plant, ReadyRooms,
-    TlsFiles, Uploads,
+    Admin, Calls, Config, Engine, Fetch, Keep, Listen, LogFormat, Mistake, Mistakes, Oracle, Plant,
+    ReadyRooms, TlsFiles, Uploads,
 };
 use crate::queue::QueueLimits;
 use crate::repository::Protocol;
@@ -38,6 +38,12 @@ pub fn from_toml(text: &str, folder: &Path) -> Result<Config, Mistakes> {
     if let Some(log) = root.text("log") {
         config.log = log;
     }
+    match root.text("log_format").as_deref() {
+        None => {}
+        Some("text") => config.log_format = LogFormat::Text,
+        Some("json") => config.log_format = LogFormat::Json,
+        Some(_) => root.wrong("log_format", "must be \"text\" or \"json\""),
+    }
     let listen_table = root.table("listen");
     listen(listen_table, folder, &mut config.listen, &mut mistakes);
     let queue_table = root.table("queue");
@@ -59,6 +65,7 @@ pub fn from_toml(text: &str, folder: &Path) -> Result<Config, Mistakes> {
     rooms(root.table("rooms"), &mut config.rooms, &mut mistakes);
     oracle(root.table("oracle"), &mut config.oracle, &mut mistakes);
     keep(root.table("keep"), &mut config.keep, &mut mistakes);
+    admin(root.table("admin"), &mut config.admin, &mut mistakes);
     root.finish(&mut mistakes);
     if mistakes.is_empty() {
         Ok(config)
@@ -185,6 +192,12 @@ fn oracle(table: Option<&Table>, oracle: &mut Oracle, into: &mut Vec<Mistake>) {
         Some("asked") => oracle.plant = Plant::Asked,
         Some(_) => reader.wrong("plant", "must be \"idle\" or \"asked\""),
     }
+    reader.finish(into);
+}
+
+fn admin(table: Option<&Table>, admin: &mut Admin, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("admin", table);
+    admin.listen = reader.parsed("listen", "an address and a port like \"127.0.0.1:7444\"");
     reader.finish(into);
 }
 

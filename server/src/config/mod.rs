@@ -44,8 +44,28 @@ pub struct Config {
     pub oracle: Oracle,
     /// What stays how long.
     pub keep: Keep,
+    /// Where the operator looks.
+    pub admin: Admin,
     /// What is logged, as `RUST_LOG` writes it.
     pub log: String,
+    /// How it is written.
+    pub log_format: LogFormat,
+}
+
+/// The admin port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admin {
+    /// Loopback; port 0 picks one; `None`: there is none.
+    pub listen: Option<SocketAddr>,
+}
+
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 /// The socket.
@@ -187,7 +207,9 @@ impl Default for Config {
                 uploads: Duration::from_secs(14 * 86_400),
                 trees: Duration::from_secs(30 * 86_400),
             },
+            admin: Admin { listen: None },
             log: "info".to_owned(),
+            log_format: LogFormat::Text,
         }
     }
 }

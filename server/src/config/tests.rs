@@ -19,6 +19,7 @@ fn what_is_shown_says_the_same() {
     let text = r#"
         name = "eu-1"
         log = "info,tribunal_server=debug"
+        log_format = "json"
         [listen]
         address = "[::1]:9000"
         certificate = "tls/cert.pem"
@@ -47,6 +48,8 @@ fn what_is_shown_says_the_same() {
         plant = "asked"
         [keep]
         uploads = "7d"
+        [admin]
+        listen = "[::1]:9100"
     "#;
     let config = parse(text).unwrap();
     let tls = config.listen.tls.clone().unwrap();
@@ -121,8 +124,10 @@ fn plain_text_stays_on_this_machine() {
         config.listen.address = address.parse().unwrap();
         assert_eq!(check(&config).is_ok(), fits, "{address}");
     }
+    config.admin.listen = Some("0.0.0.0:1".parse().unwrap());
     let Mistakes(mistakes) = check(&config).unwrap_err();
     assert_eq!(mistakes[0].key, "listen.address");
+    assert_eq!(mistakes[1].key, "admin.listen");
     assert!(mistakes[0].what.contains("listen.certificate"));
 }
 

@@ -7,6 +7,7 @@
 use super::evidence::{Ground, Keeping, Run, replayed};
 use crate::clock;
 use crate::image::BuiltImage;
+use crate::metrics::{Happening, Source};
 use crate::sandbox::{
     AfterFailure, AttemptMode, AttemptOrder, Deserved, FunctionDigest, Functions, PlantingPlan,
     Product, RunOrder, SealedTree, Sequel,
@@ -113,7 +114,10 @@ impl Run<'_> {
         image: &BuiltImage,
         tree: &SealedTree,
     ) -> Result<BaseRun, Aborted> {
-        if let Some(base) = self.known_base(image).await? {
+        let known = self.known_base(image).await?;
+        let from = known.as_ref().map_or(Source::Run, |_| Source::Stored);
+        self.rooms.observer.note(Happening::BaseWanted(from));
+        if let Some(base) = known {
             return Ok(base);
         }
         self.tell("running base once, to know its cases").await;

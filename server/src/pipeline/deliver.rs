@@ -5,6 +5,7 @@
 use super::evidence::{Evidence, Ground, LaneEvidence};
 use super::{Rooms, off};
 use crate::clock;
+use crate::metrics::Happening;
 use crate::sandbox::parts::isolation;
 use crate::sign::sign;
 use crate::store::{self, Audience, Completion, EventKind, MixedCase, StoredFile, Words};
@@ -120,6 +121,11 @@ pub(super) async fn publish(
         s.complete_score(&id, at, &completion)
     })
     .await?;
+    let completed = Happening::ScoreCompleted {
+        words,
+        timings: &timings,
+    };
+    rooms.observer.note(completed);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use super::must_fail::MustFailRuns;
 use super::{Rooms, off};
 use crate::clock;
 use crate::image::{self, BuiltImage, ImageError};
+use crate::metrics::{Happening, Observer, Source};
 use crate::overlay::SealedOverlay;
 use crate::sandbox::{
     AttemptMode, AttemptOrder, RunEvent, RunFacts, RunOrder, SandboxError, SealedTree,
@@ -114,6 +115,21 @@ impl Evidence {
     /// Whether attempts were made for this score, not only read from the store.
     pub(super) fn took_a_room(&self) -> bool {
         self.property.attempts.len() > self.property.stored
+    }
+
+    /// How many attempts it has, and where they came from.
+    pub(super) fn tell(&self, observer: &dyn Observer) {
+        let pinned = (self.property.attempts.len(), self.property.stored);
+        let side = (self.lease_side.attempts.len(), self.lease_side.stored);
+        let drawn = (self.held_out.head.len(), self.held_out.stored);
+        for (all, stored) in [pinned, side, drawn] {
+            for (from, count) in [
+                (Source::Stored, stored),
+                (Source::Run, all.saturating_sub(stored)),
+            ] {
+                observer.note(Happening::Attempts { from, count });
+            }
+        }
     }
 
     /// As the judge takes it.

@@ -15,6 +15,7 @@ mod worker;
 pub use feed::Subscription;
 
 use crate::clock;
+use crate::metrics::{Happening, Observer};
 use crate::pipeline::NoVerdict;
 use crate::store::{self, Created, EventKind, NewScore, ScoreRecord, Store, StoreError};
 use feed::Feed;
@@ -87,6 +88,7 @@ pub struct Queue(Arc<Shared>);
 struct Shared {
     store: Arc<dyn Store>,
     scorer: Arc<dyn Scorer>,
+    observer: Arc<dyn Observer>,
     limits: QueueLimits,
     places: Places,
     line: Mutex<RunQueue<Waiting>>,
@@ -101,12 +103,18 @@ struct Shared {
 struct Waiting {
     work: Work,
     place: Place,
+    since: Instant,
 }
 
 impl Queue {
     /// A queue with its workers, started.
     #[must_use]
-    pub fn start(store: Arc<dyn Store>, scorer: Arc<dyn Scorer>, limits: QueueLimits) -> Self {
+    pub fn start(
+        store: Arc<dyn Store>,
+        scorer: Arc<dyn Scorer>,
+        limits: QueueLimits,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
         let queue = Self(Arc::new(Shared {
             places: Places::new(limits.capacity, limits.open_per_token),
             line: Mutex::new(RunQueue::new(limits.running_per_token, limits.stall)),
@@ -116,6 +124,7 @@ impl Queue {
             tasks: TaskTracker::new(),
             store,
             scorer,
+            observer,
             limits,
         }));
         for number in 0..queue.0.limits.workers {
@@ -134,14 +143,27 @@ impl Queue {
     pub async fn submit(&self, request: ScoreRequest) -> Result<ScoreRecord, NoVerdict> {
         // A task of its own: a caller that goes away between the store and the line must not lose the score.
         let shared = Arc::clone(&self.0);
-        self.0
-            .tasks
-            .spawn(shared.submit(request))
-            .await
-            .unwrap_or_else(|e| {
-                tracing::error!(error = %e, "an admission broke");
-                Err(Aborted::new(AbortedCode::Internal, "the admission broke").into())
-            })
+        let submitted = self.0.tasks.spawn(shared.submit(request)).await;
+        let submitted = submitted.unwrap_or_else(|e| {
+            tracing::error!(error = %e, "an admission broke");
+            Err(Aborted::new(AbortedCode::Internal, "the admission broke").into())
+        });
+        if let Err(NoVerdict::Refused(refused)) = &submitted {
+            self.0.observer.note(Happening::ScoreRefused(refused.code));
+        }
+        submitted
+    }
+
+    /// How many scores wait.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.0.line().waiting_count().into()
+    }
+
+    /// How many scores run.
+    #[must_use]
+    pub fn running(&self) -> u64 {
+        self.0.line().running_count()
     }
 
     /// The place in the line, 1 is next; `None` where the score does not wait.
@@ -257,6 +279,7 @@ impl Shared {
         let waiting = Waiting {
             work: admission.work,
             place,
+            since: Instant::now(),
         };
         self.line()
             .push(&record.asked.token, &record.asked.id, waiting);
@@ -304,15 +327,19 @@ impl Shared {
     }
 
     async fn abort(&self, id: &ScoreId, aborted: Aborted) -> Result<(), StoreError> {
-        let of = id.clone();
+        let (of, code) = (id.clone(), aborted.code);
         let result = store::off(&self.store, move |s| {
             s.abort_score(&of, clock::now(), &aborted)
         })
         .await;
         self.feed.poke(id);
         match result {
+            Ok(()) => {
+                self.observer.note(Happening::ScoreAborted(code));
+                Ok(())
+            }
             // Ended in the meantime: its end stands.
-            Ok(()) | Err(StoreError::Ended(_)) => Ok(()),
+            Err(StoreError::Ended(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }

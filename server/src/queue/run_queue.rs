@@ -189,6 +189,10 @@ impl<T> RunQueue<T> {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
+    pub(super) fn running_count(&self) -> u64 {
+        self.leases.len() as u64
+    }
+
     /// 1 is next.
     pub(super) fn position(&self, id: &ScoreId) -> Option<u32> {
         (1..)

@@ -6,6 +6,7 @@
 )]
 
 use super::*;
+use crate::metrics::nobody;
 use crate::store::{Completion, Disk, MemoryStore, ScoreState, Words};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Semaphore;
@@ -144,7 +145,7 @@ fn bench(limits: QueueLimits) -> Bench {
         most: Arc::default(),
         now: Arc::default(),
     });
-    let queue = Queue::start(stage.store.clone(), stage.clone(), limits);
+    let queue = Queue::start(stage.store.clone(), stage.clone(), limits, nobody());
     Bench { queue, stage }
 }
 

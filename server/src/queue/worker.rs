@@ -3,6 +3,7 @@
 use super::run_queue::{Cause, Claim};
 use super::{Shared, Waiting, pump};
 use crate::clock;
+use crate::metrics::Happening;
 use crate::store::{self, EventKind, StoreError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,6 +56,8 @@ pub(super) async fn reap(shared: Arc<Shared>) {
 async fn one(shared: &Arc<Shared>, claim: Claim<Waiting>) {
     let Claim { id, item, cancel } = claim;
     let open = item.place.leave_line();
+    let waited = item.since.elapsed();
+    shared.observer.note(Happening::ScoreStarted { waited });
     let of = id.clone();
     let started = store::off(&shared.store, move |s| s.start_score(&of, clock::now())).await;
     shared.feed.poke(&id);

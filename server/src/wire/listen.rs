@@ -192,6 +192,7 @@ async fn routes(services: &Services) -> Result<(Routes, HealthReporter), ListenE
         uploads: Uploads {
             repository: Arc::clone(&services.repository),
             limits: uploads,
+            observer: Arc::clone(&services.observer),
             at_once: Arc::new(Semaphore::new(services.settings.uploads_at_once)),
         },
     };

@@ -25,6 +25,7 @@ pub use door::CallRate;
 pub use listen::{ListenError, Listener, Tls};
 pub use status::{DOMAIN, Retry, aborted_code, refused_code};
 
+use crate::metrics::Observer;
 use crate::pipeline::{NoVerdict, Recording, SealedCases, SealedModes, ToRecord};
 use crate::queue::Queue;
 use crate::repository::{Repository, UploadLimits};
@@ -95,6 +96,8 @@ pub struct Services {
     pub repository: Arc<dyn Repository>,
     /// Lists of cases.
     pub collector: Arc<dyn Collector>,
+    /// Who hears of uploads.
+    pub observer: Arc<dyn Observer>,
     /// How the wire behaves.
     pub settings: WireSettings,
 }

@@ -5,6 +5,7 @@
 use super::access::{Act, reach, require};
 use super::status::{self, IntoStatus as _};
 use super::{caller, name};
+use crate::metrics::{Happening, Observer};
 use crate::repository::{Repository, UploadLimits, Viewer};
 use bytes::{Buf as _, Bytes};
 use std::io::{self, Read};
@@ -15,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::{Request, Response, Status, Streaming};
 use tribunal_core::id::{CommitId, RepoName};
 use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
+use tribunal_core::request::Caller;
 use tribunal_proto::v1;
 use tribunal_proto::v1::upload_commits_request::Part;
 
@@ -26,6 +28,7 @@ pub(super) const CHUNK: usize = 1024 * 1024;
 pub(super) struct Uploads {
     pub(super) repository: Arc<dyn Repository>,
     pub(super) limits: UploadLimits,
+    pub(super) observer: Arc<dyn Observer>,
     /// Uploads at once, of all tokens: each one may take an indexer's memory.
     pub(super) at_once: Arc<Semaphore>,
 }
@@ -47,6 +50,24 @@ impl Uploads {
         let mut stream = request.into_inner();
         let (repository, size) = header(next(&mut stream, deadline).await?, self.limits.bytes)?;
         reach(&caller, &repository).map_err(|r| r.into_status())?;
+        let taken = self.bundle(caller, repository, size, stream, deadline);
+        let taken = taken.await;
+        self.observer.note(match &taken {
+            Ok(_) => Happening::Uploaded { bytes: size },
+            Err(_) => Happening::UploadFailed,
+        });
+        taken
+    }
+
+    /// Everything after the header.
+    async fn bundle(
+        &self,
+        caller: Caller,
+        repository: RepoName,
+        size: u64,
+        mut stream: Streaming<v1::UploadCommitsRequest>,
+        deadline: Instant,
+    ) -> Result<Response<v1::UploadCommitsResponse>, Status> {
         let _place = Arc::clone(&self.at_once).try_acquire_owned().map_err(|_| {
             Refused::new(RefusedCode::QueueFull, "too many uploads are going on").into_status()
         })?;

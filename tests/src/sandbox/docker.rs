@@ -90,6 +90,7 @@ impl Engine {
             instance: instance.clone(),
             marks: Arc::new(MarksInMemory::default()),
             ready_rooms: 2,
+            observer: tribunal_server::metrics::nobody(),
         })?;
         Ok(Self {
             sandbox,

@@ -6,6 +6,7 @@ use crate::admin::token::mint;
 use crate::admin::{AdminError, Data};
 use crate::clock;
 use crate::config::Config;
+use crate::metrics::nobody;
 use crate::pipeline::{NoVerdict, PipelineScorer};
 use crate::queue::{Queue, QueueLimits};
 use crate::repository::{GitRepository, Repository, UploadLimits, Viewer};
@@ -65,7 +66,7 @@ impl Court {
         let instance = data.instance(&*store)?;
         let token = mint(&*store, Role::Agent, None, None)?;
         let repository = Arc::new(data.repository(serve::repository_settings(&data, config))?);
-        let sandbox = serve::sandbox(&data, serve::engine_host(config), 0, &store)?;
+        let sandbox = serve::sandbox(&data, serve::engine_host(config), 0, &store, nobody())?;
         let rooms = serve::rooms(&data, config, &store, &repository, &sandbox)?;
         let limits = QueueLimits {
             capacity: cases,
@@ -77,7 +78,7 @@ impl Court {
         let scorer = Arc::new(PipelineScorer::new(rooms));
         let keys = KeyRing::new(store::off(&store, |s| s.keys()).await?);
         Ok(Self {
-            queue: Queue::start(Arc::clone(&store), scorer, limits),
+            queue: Queue::start(Arc::clone(&store), scorer, limits, nobody()),
             store,
             repository,
             sandbox,

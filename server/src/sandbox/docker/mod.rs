@@ -20,6 +20,7 @@ use super::line::Patience;
 use super::owned::Owned;
 use super::seals::{PerDigest, SealMarks};
 use super::{RunEvent, RunFacts, RunOrder, Sandbox, SandboxError, SealedTree, Swept, TreeToSeal};
+use crate::metrics::{Happening, Observer};
 use engine::Engine;
 use names::{Instance, Ledger};
 use pool::Pool;
@@ -39,6 +40,8 @@ pub struct DockerOptions {
     pub marks: Arc<dyn SealMarks>,
     /// How many rooms may wait, ready, for a score to come.
     pub ready_rooms: usize,
+    /// Who hears of rooms that are entered and of runs that come to nothing.
+    pub observer: Arc<dyn Observer>,
 }
 
 /// Rooms in a Docker Engine.
@@ -55,6 +58,7 @@ struct Inner {
     ledger: Ledger,
     owned: Owned,
     pool: Pool,
+    observer: Arc<dyn Observer>,
 }
 
 impl DockerSandbox {
@@ -73,6 +77,7 @@ impl DockerSandbox {
                 ledger: Ledger::default(),
                 owned: Owned::default(),
                 pool: Pool::of(options.ready_rooms),
+                observer: options.observer,
             }),
         })
     }
@@ -122,8 +127,11 @@ impl Sandbox for DockerSandbox {
             .run(&cancel, |token| {
                 room::run(inner, order, events, Patience::default(), token)
             })
-            .await?;
-        Ok(facts)
+            .await;
+        facts.map_err(|aborted| {
+            self.inner.observer.note(Happening::RunFailed(aborted.code));
+            SandboxError::from(aborted)
+        })
     }
 
     fn expect(&self, order: RunOrder) {

@@ -11,6 +11,7 @@ use super::engine::{Connected, Failed, QUICK, SLOW, Shield, call};
 use super::names::{Kind, SCORE};
 use super::spec::{RoomSpec, SrcSpace};
 use super::volume;
+use crate::metrics::{Happening, Room};
 use bollard::Docker;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::models::ContainerState;
@@ -55,6 +56,7 @@ pub(super) async fn run(
 ) -> Result<RunFacts, Aborted> {
     let (open, starts) = match inner.pool.take(&inner, &order)? {
         Some(ready) => {
+            inner.observer.note(Happening::RoomEntered(Room::Ready));
             order.on_starts(ready.starts);
             (ready.open, Begun::Warm)
         }
@@ -62,6 +64,7 @@ pub(super) async fn run(
             let src = SrcSpace::of(&order.src_tar)?;
             let uids = uids_for(&order)?;
             let open = enter(&inner, &order, uids, src, patience, &cancel).await?;
+            inner.observer.note(Happening::RoomEntered(Room::New));
             (open, Begun::No)
         }
     };

@@ -17,6 +17,7 @@ mod uploads;
 use super::token::Token;
 use super::*;
 use crate::clock;
+use crate::metrics::nobody;
 use crate::pipeline::{FileMode, Listed, SealedCase};
 use crate::queue::{Admission, QueueLimits, Scorer, Work};
 use crate::repository::{Objects, ProtectedTip, RepositoryError, Viewer};
@@ -305,12 +306,13 @@ async fn serve_on(settings: WireSettings, tls: Option<Tls>) -> Bench {
         hourly_per_token: 100,
         stall: Duration::from_secs(60),
     };
-    let queue = Queue::start(behind.store.clone(), behind.clone(), limits);
+    let queue = Queue::start(behind.store.clone(), behind.clone(), limits, nobody());
     let services = Services {
         store: behind.store.clone(),
         queue: queue.clone(),
         repository: behind.clone(),
         collector: behind.clone(),
+        observer: nobody(),
         settings,
     };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), tls)
