@@ -1,4 +1,4 @@
-//! Fifty-eight small flaky cases of sixteen kinds, as studies describe them, in one score: which of them pins hold still,
+//! Fifty-nine small flaky cases of sixteen kinds, as studies describe them, in one score: which of them pins hold still,
 //! which are caught, and whether the source that is named is the right one.
 //!
 //! `FLAKES=long` (`make flakes`) scores 100 attempts instead of 20 and writes the table of `docs/FLAKES.md`.
@@ -27,6 +27,7 @@ struct Seen {
     outcomes: Vec<String>,
     named: Option<String>,
     owed: Option<String>,
+    reads: Value,
 }
 
 impl Seen {
@@ -124,6 +125,7 @@ fn scored(attempts: usize) -> Vec<Seen> {
                 },
                 named: word(&case["diagnosis"]["source"]),
                 owed: word(&case["diagnosis"]["owed"]),
+                reads: case["diagnosis"]["reads"].clone(),
                 about,
             }
         })
@@ -141,10 +143,11 @@ fn what_differs_is_caught_and_its_source_is_named() {
         wrong
             .map(|one| {
                 format!(
-                    "{} {} {:?} {:?}",
+                    "{} {} {:?} {} {:?}",
                     one.text("case"),
                     one.class,
                     one.named,
+                    one.reads,
                     one.outcomes
                 )
             })

@@ -124,7 +124,12 @@ pub(crate) unsafe extern "C" fn pthread_cond_timedwait(
 ) -> c_int {
     // SAFETY: the caller's own arguments.
     unsafe {
-        let deadline = Deadline::on(condition_clock(condition), until);
+        let clock = condition_clock(condition);
+        if clock == sys::CLOCK_MONOTONIC {
+            // So Python's threads take turns: the clock was read for it, and tells the program nothing.
+            counts::uncount(Source::Monotonic);
+        }
+        let deadline = Deadline::on(clock, until);
         real::pthread_cond_timedwait(condition, mutex, deadline.as_ptr()).unwrap_or(sys::ENOSYS)
     }
 }

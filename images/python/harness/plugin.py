@@ -16,7 +16,7 @@ from _pytest.config import Config
 from _pytest.terminal import TerminalReporter
 from _pytest.unittest import TestCaseFunction
 
-from . import canary, counts, hypothesis_settings, must_fail, seeds
+from . import canary, counts, hypothesis_settings, must_fail, scatter, seeds
 from .channel import Channel
 from .collection import Collected, case, failure, name, unique
 from .exceptions import Exceptions
@@ -176,6 +176,7 @@ class Plugin:
             chosen.reverse()
         if self._order.marks_off:
             unsilence([item for _, item, _ in chosen])
+        scatter.scatter()
         SWITCH.arm()  # whatever the null product has of functions raises from here on
         for (number, item, node), (_, nextitem, _) in zip(chosen, [*chosen[1:], (-1, None, "")], strict=False):
             self._number = number

@@ -8,7 +8,7 @@ the repository can run; after that this process is the candidate's, and nothing 
 import os
 from typing import NoReturn
 
-from . import boot, environ, mutate, seeds, source_only
+from . import boot, environ, mutate, scatter, seeds, source_only
 from .confine import confine
 from .counts import Meter
 from .layout import Layout
@@ -39,6 +39,7 @@ def run(descriptors: list[int], layout: Layout, policy: Policy) -> NoReturn:
 
     def case(seed: int) -> None:
         SWITCH.arm()
+        scatter.scatter()
         seeds.apply(seed)  # as the oracle's process does before each case
 
     serve(links, case, meter, foreign.known(layout))

@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import warm, witness
+from . import scatter, warm, witness
 from .frames import FrameBuffer, Message, encode_json, read_message
 from .layout import LINKS, Layout
 from .orders import Policy
@@ -49,6 +49,7 @@ def serve(control: int) -> int:
         return 0
     connection.sendall(encode_json(ready))
     gc.collect()
+    scatter.fill()
     gc.freeze()
     while True:
         request, descriptors, flags, _ = socket.recv_fds(connection, 1, DESCRIPTORS)
@@ -114,6 +115,7 @@ def _fork(connection: socket.socket, descriptors: list[int], attempt: Attempt) -
 
 def _run(descriptors: list[int], attempt: Attempt) -> NoReturn:
     try:
+        scatter.draw()
         attempt(descriptors)
     except BaseException:  # noqa: BLE001  nothing may return into the zygote's loop
         text = traceback.format_exc()[-4000:].encode("utf-8", "replace")

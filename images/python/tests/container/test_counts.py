@@ -35,6 +35,18 @@ def thread():
     worker = threading.Thread(target=nothing)
     worker.start()
     worker.join()
+def turns():
+    import sys
+    ended, count, usual = [], [], sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    def work():
+        while not ended: count.append(1)
+    worker = threading.Thread(target=work)
+    worker.start()
+    while len(count) < 2000: pass
+    ended.append(1)
+    worker.join()
+    sys.setswitchinterval(usual)
 def child(): return subprocess.run(["date"], capture_output=True).stdout
 def local():
     one, other = socket.socketpair()
@@ -46,7 +58,7 @@ def local():
 NAMES = {
     "nothing": set(), "wall": {"wall_clock"}, "monotonic": {"monotonic"}, "entropy": {"entropy"}, "drawn": {"entropy"},
     "urandom": {"urandom"}, "listing": {"listings"}, "lookup": {"sockets"}, "connect": {"sockets"},
-    "server": {"servers"}, "sleep": {"sleeps"}, "event": {"sleeps"}, "loop": {"sleeps"}, "thread": {"threads"},
+    "server": {"servers"}, "sleep": {"sleeps"}, "event": {"sleeps"}, "loop": {"sleeps"}, "thread": {"threads"}, "turns": {"threads"},
     "child": {"wall_clock"}, "local": set(),
 }  # fmt: skip
 TESTS = "import src_of as product\n" + "".join(f"def test_{name}(): product.{name}()\n" for name in NAMES)
@@ -67,7 +79,11 @@ def reads(attempt, side):
 def test_each_source_is_named(open_room, isolation):
     policy = {"shared": []} if isolation == "split" else {}
     room = open_room({FILE: TESTS, "src/src_of.py": PRODUCT}, policy)
-    found = reads(room.attempt(0), "product" if isolation == "split" else "oracle")
+    side = "product" if isolation == "split" else "oracle"
+    attempt = room.attempt(0)
+    found = reads(attempt, side)
+    # Threads that take turns have the clock read thousands of times, for nothing that they could tell.
+    assert attempt.frames[f"{FILE}::test_turns"]["reads"][side].get("monotonic", 0) < 100
     # A listing of folders for an import is the interpreter's own, and so is the socket pair of a loop.
     assert found == NAMES | {"child": found["child"], "loop": found["loop"]}
     assert found["child"] >= NAMES["child"] and found["loop"] >= NAMES["loop"]
@@ -124,3 +140,12 @@ def test_two(tmp_path):
     assert said(number=2, reversed="listings") == ["[1]", "[1, 2] ['c', 'b', 'a']"]
     room.order(3, reversed="both")
     assert list(room.until("trouble"))[-1]["code"] == "bad-order"
+
+
+def test_a_collection_of_garbage_after_a_property_reads_no_clock(open_room):
+    body = "import gc\nfrom hypothesis import given, strategies\n"
+    body += "@given(strategies.integers())\ndef test_property(n): assert n == n\n"
+    body += "def test_after(): gc.collect()\n"
+    attempt = open_room({FILE: body}).attempt(0)
+    assert attempt.outcome(f"{FILE}::test_after") == "passed", attempt.failures()
+    assert attempt.frames[f"{FILE}::test_after"]["reads"] == {"oracle": {}, "product": {}}

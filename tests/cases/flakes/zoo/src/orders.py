@@ -1,6 +1,8 @@
 import json
 import os
 
+from toss import toss
+
 
 class Node:
     def __init__(self, number):
@@ -24,6 +26,11 @@ def least_addresses(n, most):
     nodes = [Node(number) for number in range(n)]
     nodes.sort(key=lambda node: hash(node) * 2654435761 % 4294967291)
     return [node.number for node in nodes[:most]]
+
+
+def address_side():
+    """One of two, by the order of a few objects in a set."""
+    return toss(visited(12))
 
 
 def process_number():

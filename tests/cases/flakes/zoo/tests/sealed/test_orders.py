@@ -1,6 +1,14 @@
 import orders
 
 
+def test_side_of_an_address():
+    assert orders.address_side() == 0
+
+
+def test_least_address():
+    assert orders.least_addresses(64, 6) == [0, 1, 2, 3, 4, 5]
+
+
 def test_words():
     assert orders.words()[0] < "g"
 
@@ -11,10 +19,6 @@ def test_tags():
 
 def test_visited_by_address():
     assert orders.visited(2000) == list(range(2000))
-
-
-def test_least_address():
-    assert orders.least_addresses(64, 6) == [0, 1, 2, 3, 4, 5]
 
 
 def test_process_number():
