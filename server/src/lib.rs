@@ -9,6 +9,7 @@ pub mod metrics;
 pub mod overlay;
 pub mod pipeline;
 pub mod queue;
+pub mod reload;
 pub mod repository;
 pub mod sandbox;
 pub mod serve;

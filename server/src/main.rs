@@ -5,8 +5,9 @@ mod cli;
 use clap::Parser as _;
 use cli::{Cli, Command, Image, Key, KeyForm, Overrides, Repo, RoleName, Selftest, Token};
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 use tribunal_core::request::Role;
@@ -16,6 +17,7 @@ use tribunal_server::admin::{
 };
 use tribunal_server::config::{self, Config, LogFormat};
 use tribunal_server::image::{BaseCache, BuildOptions, Step};
+use tribunal_server::reload::Reloads;
 use tribunal_server::serve::{self, Watchers};
 
 fn main() -> ExitCode {
@@ -83,9 +85,14 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
             log: None,
         },
     };
-    let config = configuration(cli.config.as_deref(), overrides)?;
+    let config = configuration(cli.config.as_deref(), overrides.clone())?;
     let quiet = !matches!(cli.command, Command::Serve(_));
-    log(if quiet { "warn" } else { &config.log }, config.log_format);
+    let filter = if quiet { "warn" } else { &config.log };
+    let source = Source {
+        refilter: log(filter, config.log_format),
+        file: cli.config.clone(),
+        overrides,
+    };
     if let Command::CheckConfig(_) = cli.command {
         config::check(&config)?;
         let json = serde_json::json!({ "config": config.to_toml() });
@@ -106,7 +113,7 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
         return admin::init(&path).map(Some);
     }
     let data = Data::open(&path)?;
-    runtime()?.block_on(command(cli.command, &data, &config))
+    runtime()?.block_on(command(cli.command, &data, &config, &source))
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, AdminError> {
@@ -147,12 +154,13 @@ async fn command(
     command: Command,
     data: &Data,
     config: &Config,
+    source: &Source,
 ) -> Result<Option<Answer>, AdminError> {
     let settings = serve::repository_settings(data, config);
     let engine = serve::engine_host(config);
     let answer = match command {
         Command::Serve(_) => {
-            run_server(data, config).await?;
+            run_server(data, config, source).await?;
             return Ok(None);
         }
         Command::Repo(Repo::Add {
@@ -239,15 +247,36 @@ fn configuration(file: Option<&Path>, overrides: Overrides) -> Result<Config, Ad
     }))
 }
 
-fn log(filter: &str, format: LogFormat) {
+/// Where the configuration came from, and how to log by another filter.
+struct Source {
+    file: Option<PathBuf>,
+    overrides: Overrides,
+    refilter: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Log to stderr from now on; what is given exchanges the filter.
+fn log(filter: &str, format: LogFormat) -> Box<dyn Fn(&str) + Send + Sync> {
     // A filter that does not parse is told by the check of the configuration.
-    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
+    let parsed =
+        |filter: &str| EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
     let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(parsed(filter))
         .with_writer(io::stderr);
     match format {
-        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
+        LogFormat::Text => {
+            let log = log
+                .with_ansi(io::stderr().is_terminal())
+                .with_filter_reloading();
+            let handle = log.reload_handle();
+            log.init();
+            Box::new(move |filter| drop(handle.reload(parsed(filter))))
+        }
+        LogFormat::Json => {
+            let log = log.json().flatten_event(true).with_filter_reloading();
+            let handle = log.reload_handle();
+            log.init();
+            Box::new(move |filter| drop(handle.reload(parsed(filter))))
+        }
     }
 }
 
@@ -255,9 +284,11 @@ fn step(step: Step) {
     let _ = writeln!(io::stderr(), "runner image: {step}");
 }
 
-async fn run_server(data: &Data, config: &Config) -> Result<(), AdminError> {
+async fn run_server(data: &Data, config: &Config, source: &Source) -> Result<(), AdminError> {
     let (leave, hurry) = (CancellationToken::new(), CancellationToken::new());
-    let signals = tokio::spawn(signals(leave.clone(), hurry.clone()));
+    let ends = tokio::spawn(signals(leave.clone(), hurry.clone()));
+    let (ask, asked) = mpsc::channel(1);
+    let hangups = tokio::spawn(hangups(ask));
     let watchers = Watchers {
         image: &step,
         ready: &|address| {
@@ -266,9 +297,28 @@ async fn run_server(data: &Data, config: &Config) -> Result<(), AdminError> {
             let _ = writeln!(out, "listening on {address}").and_then(|()| out.flush());
         },
     };
-    let served = serve::serve(data, config, &watchers, leave, hurry).await;
-    signals.abort();
+    let reloads = Reloads {
+        asked,
+        read: &|| configuration(source.file.as_deref(), source.overrides.clone()),
+        log: &*source.refilter,
+    };
+    let served = serve::serve(data, config, &watchers, reloads, leave, hurry).await;
+    ends.abort();
+    hangups.abort();
     served
+}
+
+/// Each SIGHUP asks for the configuration to be read again; several in a row are one.
+async fn hangups(ask: mpsc::Sender<()>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else {
+        tracing::error!("SIGHUP cannot be caught; the configuration is read at a start only");
+        return;
+    };
+    while hangup.recv().await.is_some() {
+        // Full: it was asked for and not begun yet.
+        let _ = ask.try_send(());
+    }
 }
 
 /// The first signal asks it to leave, the second one to hurry.

@@ -12,16 +12,18 @@ use crate::pipeline::{
     self, NoVerdict, PipelineScorer, Recording, Rooms, SealedCases, SealedModes, ToRecord, Vigil,
 };
 use crate::queue::Queue;
+use crate::reload::Reloads;
 use crate::repository::{GitRepository, Repository, RepositorySettings};
 use crate::sandbox::Outside;
 use crate::sandbox::docker::{DockerOptions, DockerSandbox};
 use crate::sandbox::{Sandbox as _, SealMarks};
 use crate::sign::Signer as _;
 use crate::store::{self, Sealed, Store};
-use crate::wire::{CallRate, Collector, Listener, Services, Tls, WireSettings};
+use crate::wire::{CallRate, Collector, Listener, Services, Stops, Tls, WireSettings};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{CommitId, Digest, RepoName, UnixTime};
 use tribunal_core::reason::{Aborted, AbortedCode};
@@ -69,6 +71,7 @@ pub async fn serve(
     data: &Data,
     config: &Config,
     watchers: &Watchers<'_>,
+    reloads: Reloads<'_>,
     leave: CancellationToken,
     hurry: CancellationToken,
 ) -> Result<(), AdminError> {
@@ -147,51 +150,62 @@ pub async fn serve(
         Arc::clone(&observer),
     );
     exporter.watch(gauges(&queue, &sandbox));
-    let close = CancellationToken::new();
+    let stops = Stops {
+        leave: leave.clone(),
+        ..Stops::default()
+    };
     let services = Services {
         store: Arc::clone(&store),
         queue: queue.clone(),
         repository: Arc::clone(&repository) as Arc<dyn Repository>,
         collector: Arc::new(PipelineCollector {
             rooms,
-            close: close.clone(),
+            close: stops.close.clone(),
         }),
         observer,
         settings: wire_settings(config),
     };
+    let (holds, held) = watch::channel(config.clone());
     let upkeep = tokio::spawn(upkeep(
-        config.clone(),
+        held.clone(),
         Arc::clone(&store),
         repository,
         sandbox.clone(),
         leave.clone(),
     ));
     let address = listener.address();
+    let certificates = listener.certificates();
     let end = async {
         leave.cancelled().await;
         if let Some(port) = &port {
             port.say(Readiness::Leaving);
         }
-        tracing::info!(
-            "leaving: no new calls; running scores have {:?}",
-            config.drain
-        );
+        let patience = held.borrow().drain;
+        tracing::info!("leaving: no new scores; running ones have {patience:?}");
         tokio::select! {
-            () = queue.drain(config.drain) => {}
+            () = queue.drain(patience) => {}
             () = hurry.cancelled() => queue.drain(Duration::ZERO).await,
         }
         sandbox.drain().await;
+        stops.over.cancel();
         // Watchers have seen the ends by now; what still streams is ended.
         tokio::time::sleep(Duration::from_millis(100)).await;
-        close.cancel();
+        stops.close.cancel();
     };
-    let serving = listener.serve(services, leave.clone(), close.clone());
+    let serving = listener.serve(services, stops.clone());
     let announced = async {
         if let Some(port) = &port {
             port.say(Readiness::Ready);
         }
         (watchers.ready)(address);
-        serving.await
+        let reloading = async {
+            reloads.run(&holds, &certificates).await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            served = serving => served,
+            never = reloading => never,
+        }
     };
     let (served, ()) = tokio::join!(
         async {
@@ -222,7 +236,7 @@ fn gauges(queue: &Queue, sandbox: &DockerSandbox) -> Gauges {
     }
 }
 
-fn tls(config: &Config) -> Result<Option<Tls>, AdminError> {
+pub(crate) fn tls(config: &Config) -> Result<Option<Tls>, AdminError> {
     let Some(files) = &config.listen.tls else {
         return Ok(None);
     };
@@ -369,7 +383,7 @@ impl SealMarks for StoredMarks {
 
 /// Old uploads and sealed trees go while the server runs: it alone knows which are in use.
 async fn upkeep(
-    config: Config,
+    held: watch::Receiver<Config>,
     store: Arc<dyn Store>,
     repository: Arc<GitRepository>,
     sandbox: DockerSandbox,
@@ -380,13 +394,14 @@ async fn upkeep(
             () = tokio::time::sleep(UPKEEP) => {}
             () = leave.cancelled() => return,
         }
-        let (room, age) = (Arc::clone(&repository), config.keep.uploads);
+        let keep_for = held.borrow().keep.clone();
+        let (room, age) = (Arc::clone(&repository), keep_for.uploads);
         match tokio::task::spawn_blocking(move || room.gc(age)).await {
             Ok(Ok(removed)) => tracing::info!(?removed, "old uploads"),
             Ok(Err(error)) => tracing::warn!(%error, "old uploads could not be removed"),
             Err(error) => tracing::error!(%error, "the upkeep of uploads broke"),
         }
-        let seconds = i64::try_from(config.keep.trees.as_secs()).unwrap_or(i64::MAX);
+        let seconds = i64::try_from(keep_for.trees.as_secs()).unwrap_or(i64::MAX);
         let before = UnixTime(clock::now().0.saturating_sub(seconds));
         let trees = store::off(&store, move |s| s.sealed_trees()).await;
         let keep: Vec<Digest> = match trees {

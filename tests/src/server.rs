@@ -247,6 +247,26 @@ impl Server {
         });
     }
 
+    /// Send it a signal.
+    pub fn signal(&self, name: &str) {
+        kill(self.pid(), name);
+    }
+
+    /// Its configuration file has this content from now on; whoever reads it is told otherwise.
+    pub fn reconfigure(&self, config: &str) {
+        fs::write(&self.config, config).unwrap();
+    }
+
+    /// Whether the process runs: not once it has ended, whether or not somebody has asked for its status.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| {
+            let state = rest.trim_start().chars().next();
+            state.is_some_and(|state| state != 'Z')
+        })
+    }
+
     /// End it politely; it must end by itself, with status 0.
     pub fn shutdown(&self) {
         let mut up = self.taken();

@@ -12,6 +12,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt as _;
 use tribunal_proto::v1;
 use tribunal_proto::v1::repository_service_client::RepositoryServiceClient;
@@ -86,6 +89,19 @@ impl Wire {
             fresh: false,
             proposed: false,
         }
+    }
+
+    /// Whether health says that this service serves; empty is the whole server.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn serves(&self, service: &str) -> Result<bool, Status> {
+        let mut health = HealthClient::new(self.channel.clone());
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let answer = self.runtime.block_on(health.check(request))?;
+        Ok(answer.into_inner().status() == ServingStatus::Serving)
     }
 
     /// Ask for a score.

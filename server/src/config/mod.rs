@@ -3,11 +3,13 @@
 //! Never opens a socket, never reads a key; the paths it names are looked at by `check`. Later sources win: the built-in
 //! defaults, the file, `TRIBUNAL_…` variables, flags. Fails with `Mistakes`.
 
+mod changes;
 mod check;
 mod file;
 mod table;
 mod unit;
 
+pub use changes::Changes;
 pub use check::check;
 pub use file::from_toml;
 pub use unit::duration;

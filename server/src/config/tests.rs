@@ -170,3 +170,27 @@ fn the_example_is_the_defaults() {
     let example = parse(include_str!("../../../deploy/server.toml")).unwrap();
     assert_eq!(example, Config::default());
 }
+
+#[test]
+fn a_running_server_takes_up_what_it_can_and_names_the_rest() {
+    let tls = "[listen]\ncertificate = \"a.pem\"\nkey = \"k.pem\"\n";
+    let old = parse(tls).unwrap();
+    let new = parse(
+        "log = \"debug\"\n[listen]\ncertificate = \"b.pem\"\nkey = \"k.pem\"\n[queue]\nworkers = 63\ndrain = \"1m\"\n[keep]\ntrees = \"1d\"\n[rooms]\nready = 9",
+    )
+    .unwrap();
+    let (taken, changes) = old.taking_up(&new);
+    assert_eq!(
+        changes.taken_up,
+        ["keep.trees", "listen.certificate", "log", "queue.drain"]
+    );
+    assert_eq!(changes.at_restart, ["queue.workers", "rooms.ready"]);
+    // What was taken up is all that is left of the difference.
+    let (_, left) = taken.taking_up(&new);
+    assert_eq!(left.taken_up, [""; 0]);
+    assert_eq!(left.at_restart, changes.at_restart);
+    let plain = Config::default();
+    let (taken, changes) = plain.taking_up(&old);
+    assert_eq!(taken, plain);
+    assert_eq!(changes.at_restart, ["listen.certificate", "listen.key"]);
+}

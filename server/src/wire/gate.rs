@@ -2,6 +2,7 @@
 //! no error goes out without its ErrorInfo, whoever made it.
 
 use super::door::{self, Door};
+use super::listen::Stops;
 use super::status;
 use futures::future::BoxFuture;
 use http_body::{Frame, SizeHint};
@@ -27,16 +28,16 @@ const DETAILS: &str = "grpc-status-details-bin";
 pub(super) struct Gate {
     routes: Routes,
     door: Arc<Door>,
-    closing: CancellationToken,
+    stops: Stops,
 }
 
 impl Gate {
-    /// When `closing` is cancelled, what still streams is ended.
-    pub(super) fn new(routes: Routes, door: Door, closing: CancellationToken) -> Self {
+    /// From the first stop on nothing is begun; at the last one what still streams is ended.
+    pub(super) fn new(routes: Routes, door: Door, stops: Stops) -> Self {
         Self {
             routes: routes.prepare(),
             door: Arc::new(door),
-            closing,
+            stops,
         }
     }
 }
@@ -46,6 +47,17 @@ fn is_public(path: &str) -> bool {
     path.starts_with("/grpc.health.v1.Health/")
         || path.starts_with("/grpc.reflection.v1.ServerReflection/")
         || path.starts_with("/grpc.reflection.v1alpha.ServerReflection/")
+}
+
+/// What would keep a server that leaves: bundles, and rooms outside of the queue, which refuses for itself.
+fn begins_work(path: &str) -> bool {
+    [
+        "/tribunal.v1.RepositoryService/UploadCommits",
+        "/tribunal.v1.RepositoryService/ListCases",
+        "/tribunal.v1.RepositoryService/ListModes",
+        "/tribunal.v1.CassetteService/Record",
+    ]
+    .contains(&path)
 }
 
 /// A little before the caller's own clock, so that it gets our answer and not its own.
@@ -67,7 +79,7 @@ impl Service<Request<Body>> for Gate {
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let mut routes = self.routes.clone();
         let door = Arc::clone(&self.door);
-        let closing = self.closing.clone();
+        let Stops { leave, close, .. } = self.stops.clone();
         Box::pin(async move {
             let deadline = deadline(request.headers());
             let path = request.uri().path().to_owned();
@@ -78,6 +90,9 @@ impl Service<Request<Body>> for Gate {
                         Ok(caller) => drop(request.extensions_mut().insert(caller)),
                         Err(status) => return Ok(status.into_http()),
                     }
+                }
+                if leave.is_cancelled() && begins_work(&path) {
+                    return Ok(status::aborted(&leaving("the server shuts down")).into_http());
                 }
                 routes.call(request).await
             };
@@ -90,9 +105,13 @@ impl Service<Request<Body>> for Gate {
             };
             explain(response.headers_mut());
             tracing::debug!(path, ms = started.elapsed().as_millis() as u64, "answered");
-            Ok(response.map(|body| Body::new(Ending::new(body, deadline, closing))))
+            Ok(response.map(|body| Body::new(Ending::new(body, deadline, close))))
         })
     }
+}
+
+fn leaving(message: &str) -> Aborted {
+    Aborted::new(AbortedCode::ServerRestarted, message)
 }
 
 /// Put an ErrorInfo on a status that has none.
@@ -135,8 +154,7 @@ impl Ending {
         }
         if self.closing.as_mut().poll(context).is_ready() {
             let message = "the server shuts down; watch again once it is back";
-            let aborted = Aborted::new(AbortedCode::ServerRestarted, message);
-            return Some(status::aborted(&aborted));
+            return Some(status::aborted(&leaving(message)));
         }
         None
     }

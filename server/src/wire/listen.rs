@@ -3,6 +3,7 @@
 use super::cassettes::Cassettes;
 use super::door::Door;
 use super::gate::Gate;
+use super::incoming::{Certificates, Tls, connections};
 use super::keys::Keys;
 use super::repositories::Repositories;
 use super::scores::Scores;
@@ -14,9 +15,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tonic::server::NamedService as _;
 use tonic::service::Routes;
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tonic::transport::Server;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tribunal_proto::FILE_DESCRIPTOR_SET;
@@ -50,7 +51,7 @@ pub enum ListenError {
     },
     /// Certificates or keys.
     #[error("set up TLS: {0}")]
-    Tls(#[source] tonic::transport::Error),
+    Tls(String),
     /// The descriptor set that we compiled in.
     #[error("offer reflection: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
@@ -59,43 +60,22 @@ pub enum ListenError {
     Serve(#[source] tonic::transport::Error),
 }
 
-/// Certificate, key and, for mTLS, who may call. PEM.
-#[derive(Clone)]
-pub struct Tls {
-    /// The server's certificate chain.
-    pub certificate: Vec<u8>,
-    /// Its private key.
-    pub key: zeroize::Zeroizing<Vec<u8>>,
-    /// Clients must have a certificate of these authorities.
-    pub client_ca: Option<Vec<u8>>,
-}
-
-impl Tls {
-    fn config(&self) -> ServerTlsConfig {
-        let identity = Identity::from_pem(&self.certificate, &*self.key);
-        let config = ServerTlsConfig::new()
-            .identity(identity)
-            .timeout(Duration::from_secs(10));
-        match &self.client_ca {
-            Some(ca) => config.client_ca_root(Certificate::from_pem(ca)),
-            None => config,
-        }
-    }
-}
-
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tls")
-            .field("client_ca", &self.client_ca.is_some())
-            .finish_non_exhaustive()
-    }
+/// How it ends, in this order.
+#[derive(Clone, Default)]
+pub struct Stops {
+    /// Health says NOT_SERVING, nothing is begun any more; what is there can be watched, fetched and cancelled.
+    pub leave: CancellationToken,
+    /// All work has ended: no connection is taken, no call begun.
+    pub over: CancellationToken,
+    /// What still streams is ended.
+    pub close: CancellationToken,
 }
 
 /// A socket that is bound, its certificates read, not yet served.
 pub struct Listener {
     listener: TcpListener,
     address: SocketAddr,
-    server: Server,
+    certificates: Certificates,
 }
 
 impl Listener {
@@ -107,20 +87,21 @@ impl Listener {
         if tls.is_none() && !address.ip().is_loopback() {
             return Err(ListenError::PlainText(address));
         }
-        let server = match tls {
-            None => Server::builder(),
-            Some(tls) => Server::builder()
-                .tls_config(tls.config())
-                .map_err(ListenError::Tls)?,
-        };
+        let certificates = Certificates::new(tls.as_ref())?;
         let bind = |source| ListenError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
         Ok(Self {
             listener,
             address,
-            server,
+            certificates,
         })
+    }
+
+    /// What can be exchanged while it serves.
+    #[must_use]
+    pub fn certificates(&self) -> Certificates {
+        self.certificates.clone()
     }
 
     /// Where it listens, the port chosen.
@@ -129,37 +110,29 @@ impl Listener {
         self.address
     }
 
-    /// Serve until `leave` is cancelled: then no new call is taken, and those that go on have until `close`.
+    /// Serve until all of the stops are reached.
     ///
     /// # Errors
     /// See [`ListenError`].
-    pub async fn serve(
-        self,
-        services: Services,
-        leave: CancellationToken,
-        close: CancellationToken,
-    ) -> Result<(), ListenError> {
+    pub async fn serve(self, services: Services, stops: Stops) -> Result<(), ListenError> {
         let settings = services.settings.clone();
-        let server = self
-            .server
+        let server = Server::builder()
             .max_concurrent_streams(256)
             .http2_max_header_list_size(16 * 1024)
             .http2_keepalive_interval(Some(settings.keepalive))
             .http2_keepalive_timeout(Some(Duration::from_secs(20)));
         let (routes, health) = routes(&services).await?;
         let door = Door::new(Arc::clone(&services.store), settings.call_rate);
-        let gate = Gate::new(routes, door, close.clone());
-        let incoming = TcpIncoming::from(self.listener)
-            .with_nodelay(Some(true))
-            .with_keepalive(Some(settings.keepalive));
-        let stop = {
-            let leave = leave.clone();
-            async move {
-                leave.cancelled().await;
-                health
-                    .set_service_status("", ServingStatus::NotServing)
-                    .await;
+        let gate = Gate::new(routes, door, stops.clone());
+        let incoming = connections(self.listener, self.certificates, settings.keepalive);
+        let Stops { leave, over, close } = stops;
+        let stop = async move {
+            leave.cancelled().await;
+            for service in ["", ScoreServiceServer::<Scores>::NAME] {
+                let not = ServingStatus::NotServing;
+                health.set_service_status(service, not).await;
             }
+            over.cancelled().await;
         };
         let serving = server.serve_with_incoming_shutdown(gate, incoming, stop);
         let late = async {

@@ -8,6 +8,7 @@ mod cassettes;
 mod convert;
 mod door;
 mod gate;
+mod incoming;
 mod keys;
 mod listen;
 mod name;
@@ -22,7 +23,8 @@ mod watch;
 
 pub use access::{Act, Allowed, allowed};
 pub use door::CallRate;
-pub use listen::{ListenError, Listener, Tls};
+pub use incoming::{Certificates, Tls};
+pub use listen::{ListenError, Listener, Stops};
 pub use status::{DOMAIN, Retry, aborted_code, refused_code};
 
 use crate::metrics::Observer;

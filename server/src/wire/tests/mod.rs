@@ -28,7 +28,6 @@ use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataValue;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
@@ -260,8 +259,8 @@ struct Bench {
     behind: Arc<Behind>,
     queue: Queue,
     address: std::net::SocketAddr,
-    leave: CancellationToken,
-    close: CancellationToken,
+    stops: Stops,
+    certificates: Certificates,
     served: tokio::task::JoinHandle<Result<(), ListenError>>,
 }
 
@@ -319,14 +318,15 @@ async fn serve_on(settings: WireSettings, tls: Option<Tls>) -> Bench {
         .await
         .unwrap();
     let address = listener.address();
-    let (leave, close) = (CancellationToken::new(), CancellationToken::new());
-    let served = tokio::spawn(listener.serve(services, leave.clone(), close.clone()));
+    let stops = Stops::default();
+    let certificates = listener.certificates();
+    let served = tokio::spawn(listener.serve(services, stops.clone()));
     Bench {
         behind,
         queue,
         address,
-        leave,
-        close,
+        stops,
+        certificates,
         served,
     }
 }

@@ -285,17 +285,26 @@ async fn leaving_ends_streams_with_a_reason_and_the_server_ends() {
     let mut stream = health.watch(request).await.unwrap().into_inner();
     stream.message().await.unwrap().unwrap();
 
-    bench.leave.cancel();
+    bench.stops.leave.cancel();
     let told = stream.message().await.unwrap().unwrap();
     assert_eq!(
         told.status,
         tonic_health::pb::health_check_response::ServingStatus::NotServing as i32
     );
+    // Whoever connects now is told the same, and that a new score is worth another try.
+    let mut late = tonic_health::pb::health_client::HealthClient::new(bench.channel().await);
+    let service = "tribunal.v1.ScoreService".to_owned();
+    let asked = late.check(tonic_health::pb::HealthCheckRequest { service });
+    assert_eq!(asked.await.unwrap().into_inner().status, told.status);
     bench.queue.drain(Duration::ZERO).await;
+    let refused = api.create_score(ask("b")).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable);
+    assert!(refused.get_details_retry_info().is_some());
     let told = watching.await.unwrap();
     let expected = (Code::Unavailable, "SERVER_RESTARTED".to_owned());
     assert_eq!(told.status, Some(expected));
-    bench.close.cancel();
+    bench.stops.over.cancel();
+    bench.stops.close.cancel();
     assert_eq!(reason(stream.message().await), "SERVER_RESTARTED");
     let patience = Duration::from_secs(10);
     let served = tokio::time::timeout(patience, bench.served).await;

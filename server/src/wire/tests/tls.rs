@@ -178,6 +178,34 @@ async fn mtls_answers_only_certificates_of_its_authority() {
 }
 
 #[tokio::test]
+async fn certificates_are_exchanged_under_way_and_bad_ones_change_nothing() {
+    let (old, new) = (Authority::new("old"), Authority::new("new"));
+    let of = |authority: &Authority, client_ca: Option<&Authority>| {
+        let (certificate, key) = authority.sign("server");
+        Tls {
+            certificate,
+            key: key.into(),
+            client_ca: client_ca.map(|ca| ca.read("ca.pem")),
+        }
+    };
+    let bench = served(of(&old, None)).await;
+    let trusting =
+        |authority: &Authority| ClientTlsConfig::new().ca_certificate(authority.certificate());
+    answers(&bench, trusting(&old)).await.unwrap();
+    let mut broken = of(&new, None);
+    broken.key = b"no key".to_vec().into();
+    let told = bench.certificates.exchange(&broken).unwrap_err();
+    assert!(told.to_string().contains("listen.key"), "{told}");
+    answers(&bench, trusting(&old)).await.unwrap();
+    bench.certificates.exchange(&of(&new, Some(&new))).unwrap();
+    assert!(answers(&bench, trusting(&old)).await.is_err());
+    assert!(answers(&bench, trusting(&new)).await.is_err());
+    let (certificate, key) = new.sign("client");
+    let showing = trusting(&new).identity(Identity::from_pem(certificate, key));
+    answers(&bench, showing).await.unwrap();
+}
+
+#[tokio::test]
 async fn certificates_that_are_none_keep_the_server_from_starting() {
     let tls = Tls {
         certificate: b"no certificate".to_vec(),
