@@ -20,7 +20,9 @@ mod prepared;
 mod record;
 mod replay;
 mod resumed;
+mod running;
 mod scorer;
+mod side_by_side;
 mod vigil;
 
 pub use base::BaseRun;
@@ -276,7 +278,9 @@ pub async fn score(
             )
             .await?;
             if evidence.took_a_room() {
-                rooms.sandbox.expect(run.likely_next(&ground));
+                for order in run.likely_next(&ground) {
+                    rooms.sandbox.expect(order);
+                }
             }
             if ground.mutants.is_none() {
                 rooms.vigil.offer(|| run.planting(&ground).ok());

@@ -203,7 +203,7 @@ impl Default for Config {
                 environment: Vec::new(),
             },
             engine: Engine { host: None },
-            rooms: ReadyRooms { ready: 2 },
+            rooms: ReadyRooms { ready: 4 },
             oracle: Oracle { plant: Plant::Idle },
             keep: Keep {
                 uploads: Duration::from_secs(14 * 86_400),

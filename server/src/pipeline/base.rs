@@ -4,13 +4,14 @@
 //! pins, so it also says which cases are red on base already; it takes the digests of every sealed function, lets the
 //! oracle see a product whose functions all raise, and runs files in which base has trouble split once more as shared.
 
-use super::evidence::{Ground, Keeping, Run, replayed};
+use super::evidence::{Ground, Run, replayed};
+use super::running::Keeping;
 use crate::clock;
 use crate::image::BuiltImage;
 use crate::metrics::{Happening, Source};
 use crate::sandbox::{
     AfterFailure, AttemptMode, AttemptOrder, Deserved, FunctionDigest, Functions, PlantingPlan,
-    Product, RunOrder, SealedTree, Sequel,
+    Product, RunOrder, SealedTree, Sequel, deserving,
 };
 use crate::store::{self, Collected, Store};
 use serde::{Deserialize, Serialize};
@@ -132,7 +133,7 @@ impl Run<'_> {
         order.sequel = Some(Sequel {
             lane: Lane::Liveness,
             attempts: vec![null(policy)],
-            deserved: Box::new(move |seen| {
+            deserved: deserving(move |seen| {
                 let green = seen
                     .iter()
                     .any(|base| !judge::green(base, &files).is_empty());

@@ -7,15 +7,16 @@ use super::base::{BaseRun, key};
 use super::held_out::HeldOutRuns;
 use super::merge_lane::MergeLane;
 use super::must_fail::MustFailRuns;
+use super::running::Keeping;
+use super::side_by_side::{Meeting, Share, shares};
 use super::{Rooms, off};
-use crate::clock;
 use crate::image::{self, BuiltImage, ImageError};
 use crate::metrics::{Happening, Observer, Source};
 use crate::overlay::SealedOverlay;
 use crate::sandbox::{
-    AttemptMode, AttemptOrder, RunEvent, RunFacts, RunOrder, SandboxError, SealedTree,
+    AttemptMode, AttemptOrder, Deserved, RunOrder, SandboxError, SealedTree, Sequel,
 };
-use crate::store::{self, AttemptKey, AttemptSource, EventKind, StoreError};
+use crate::store::{self, AttemptKey, AttemptSource, EventKind};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -28,9 +29,6 @@ use tribunal_core::plan::RunPlan;
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::report;
 use tribunal_core::request::Freshness;
-
-/// Events of one run that may wait to be stored.
-const EVENTS: usize = 256;
 
 /// What stands before any attempt of head: the image, the sealed tree, and what base does.
 pub(super) struct Ground {
@@ -64,25 +62,6 @@ pub(super) struct Evidence {
     pub(super) proposed: Option<Vec<MergeRun>>,
     /// The one change of pins that settles a mixed case.
     pub(super) moved: BTreeMap<NodeId, Moved>,
-}
-
-/// What becomes of the attempts of a run, and who hears of them meanwhile.
-pub(super) enum Keeping {
-    /// They are kept as evidence and told.
-    Told(AttemptKey),
-    /// They are kept as evidence; nobody hears of them.
-    Quietly(AttemptKey),
-    /// They are told, and kept by whoever ordered them.
-    Progress,
-    /// Neither.
-    Silence,
-}
-
-/// A run that is over.
-pub(super) struct RunOver {
-    pub(super) facts: RunFacts,
-    /// How long its sequel took.
-    pub(super) sequel: Duration,
 }
 
 /// The attempts of one lane.
@@ -216,7 +195,7 @@ impl Run<'_> {
             proposed: None,
             moved: BTreeMap::new(),
         };
-        self.property(ground, self.pinned(), freshness, &keep, &mut evidence)
+        self.property(ground, freshness, &keep, &mut evidence)
             .await?;
         self.held_out_after(ground, &keep, &mut evidence).await?;
         self.must_fail_after(ground, &mut evidence).await?;
@@ -245,18 +224,14 @@ impl Run<'_> {
     }
 
     /// What the next score of this base is likely to order: the same with another src, and draws of its own.
-    pub(super) fn likely_next(&self, ground: &Ground) -> RunOrder {
-        let mut order = RunOrder {
-            attempts: self.pinned(),
-            ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
-        };
-        order.free_starts = self.plan.patch().policy().runs.held_out as usize;
-        let more = order.starts.len() + order.free_starts;
-        order.starts.resize(more, 0);
-        // As many attempts as there can be, so that there are ids for them.
-        let all = order.attempts.len() + order.free_starts;
-        order.attempts = order.attempts.into_iter().cycle().take(all).collect();
-        order
+    pub(super) fn likely_next(&self, ground: &Ground) -> Vec<RunOrder> {
+        let pinned = self.pinned();
+        let held_out = self.plan.patch().policy().runs.held_out as usize;
+        // Samples: they are never run, and a room that waits holds no draw.
+        let draws = pinned.iter().cycle().take(held_out).cloned().collect();
+        let shares = shares(self.plan.starts(), pinned, draws);
+        let never = Some(|_: &[AttemptFacts]| Deserved::No);
+        self.in_rooms(ground, shares, never, &[])
     }
 
     /// The N attempts under the policy's pins.
@@ -270,31 +245,27 @@ impl Run<'_> {
             .collect()
     }
 
-    /// The pinned attempts, and in the same room those under held-out pins if they deserve them.
+    /// The pinned attempts, and in the same rooms those under held-out pins if they deserve them.
     async fn property(
         &self,
         ground: &Ground,
-        attempts: Vec<AttemptOrder>,
         freshness: Freshness,
         keep: &AttemptKey,
         evidence: &mut Evidence,
     ) -> Result<(), Aborted> {
         let begun = Instant::now();
         let mut lane = self.stored(keep).await?;
+        let attempts = self.pinned();
         if freshness == Freshness::Stored && lane.stored >= attempts.len() {
             self.tell_stored(keep.lane, lane.stored).await;
         } else {
-            let mut order = RunOrder {
-                lane: keep.lane,
-                attempts,
-                ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
-            };
             let held_out = &mut evidence.held_out;
-            let stored = &lane.attempts;
-            let fixed = order.starts.len();
-            order.sequel = self.sequel(ground, held_out, stored, freshness, &mut order.starts);
-            order.free_starts = order.starts.len() - fixed;
-            let ran = self.run(order, Keeping::Told(keep.clone())).await?;
+            let missing = held_out.missing(freshness);
+            let draws = self.drawn(&missing, &held_out.head, &mut self.plan.starts().to_vec());
+            let deserving = (!draws.is_empty()).then(|| self.deserving(ground));
+            let shares = shares(self.plan.starts(), attempts, draws);
+            let orders = self.in_rooms(ground, shares, deserving, &lane.attempts);
+            let ran = self.run_all(orders, Keeping::Told(keep.clone())).await?;
             let (pinned, followed) = ran
                 .facts
                 .attempts
@@ -307,6 +278,29 @@ impl Run<'_> {
         lane.took = begun.elapsed().saturating_sub(evidence.held_out.took);
         evidence.property = lane;
         Ok(())
+    }
+
+    /// An order for each share. Their draws are decided on together, if there are any.
+    fn in_rooms(
+        &self,
+        ground: &Ground,
+        shares: Vec<Share>,
+        deserving: Option<impl Fn(&[AttemptFacts]) -> Deserved + Send + Sync + 'static>,
+        stored: &[AttemptFacts],
+    ) -> Vec<RunOrder> {
+        let meeting = deserving.map(|by| Meeting::of(shares.len(), stored.to_vec(), by));
+        let orders = shares.into_iter().map(|share| RunOrder {
+            free_starts: share.draws.len(),
+            starts: share.starts,
+            attempts: share.attempts,
+            sequel: meeting.as_ref().map(|meeting| Sequel {
+                lane: Lane::HeldOut,
+                attempts: share.draws,
+                deserved: meeting.seat(),
+            }),
+            ..self.order(&ground.image, &ground.tree, self.overlay.src_tar())
+        });
+        orders.collect()
     }
 
     /// One lane's evidence: stored attempts first, then, where they do not suffice, a whole run of new ones.
@@ -405,65 +399,6 @@ impl Run<'_> {
         self.plan.src().own_names(roots).into_iter().collect()
     }
 
-    /// Run an order, telling and keeping what happens while it happens.
-    pub(super) async fn run(&self, order: RunOrder, keeping: Keeping) -> Result<RunOver, Aborted> {
-        let (lane, total) = (order.lane, count(order.attempts.len()));
-        let (events, mut inbox) = mpsc::channel(EVENTS);
-        // A child: our own trouble ends this run without looking like the caller's cancel.
-        let cancel = self.cancel.child_token();
-        let running = self.rooms.sandbox.run(order, events, cancel.clone());
-        let mut sequel_begun = None;
-        let (keep, tell) = match &keeping {
-            Keeping::Told(key) => (Some(key), Some(self.progress)),
-            Keeping::Quietly(key) => (Some(key), None),
-            Keeping::Progress => (None, Some(self.progress)),
-            Keeping::Silence => (None, None),
-        };
-        let listening = async {
-            let mut kept = Ok(());
-            while let Some(event) = inbox.recv().await {
-                // After a failed write the rest is still drained: the sandbox must not stall on a full inbox.
-                if let (RunEvent::AttemptEnded(facts), Some(evidence), Ok(())) =
-                    (&event, keep, &kept)
-                {
-                    let lane = facts.lane;
-                    let content = evidence.content.clone();
-                    kept = self.keep(&AttemptKey { content, lane }, facts).await;
-                    if kept.is_err() {
-                        cancel.cancel();
-                    }
-                }
-                if let RunEvent::SequelBegun = event {
-                    sequel_begun = Some(Instant::now());
-                }
-                if let (Some(told), Some(progress)) = (told(event, lane, total), tell) {
-                    let _gone = progress.send(told).await;
-                }
-            }
-            (kept, sequel_begun.map(|begun: Instant| begun.elapsed()))
-        };
-        let (facts, (kept, sequel)) = tokio::join!(running, listening);
-        kept?;
-        let facts = facts.map_err(|SandboxError::Aborted(aborted)| aborted)?;
-        Ok(RunOver {
-            facts,
-            sequel: sequel.unwrap_or_default(),
-        })
-    }
-
-    async fn keep(&self, evidence: &AttemptKey, facts: &AttemptFacts) -> Result<(), StoreError> {
-        let (evidence, facts, run, at) = (
-            evidence.clone(),
-            facts.clone(),
-            self.id.clone(),
-            clock::now(),
-        );
-        store::off(&self.rooms.store, move |s| {
-            s.append_attempt(&evidence, &run, at, &facts)
-        })
-        .await
-    }
-
     pub(super) async fn tell(&self, stage: &str) {
         self.send(EventKind::Preparing {
             stage: stage.to_owned(),
@@ -472,7 +407,7 @@ impl Run<'_> {
     }
 
     /// A listener that went away does not end a score.
-    async fn send(&self, event: EventKind) {
+    pub(super) async fn send(&self, event: EventKind) {
         let _gone = self.progress.send(event).await;
     }
 }
@@ -483,43 +418,10 @@ pub(super) fn replayed(plan: &RunPlan) -> String {
     digest.map(ToString::to_string).unwrap_or_default()
 }
 
-fn told(event: RunEvent, lane: Lane, total: u32) -> Option<EventKind> {
-    match event {
-        RunEvent::Ready => None,
-        RunEvent::SequelBegun => Some(EventKind::Preparing {
-            stage: match lane {
-                Lane::BaseCollection | Lane::Liveness => "seeing whether the oracle is alive",
-                Lane::Property
-                | Lane::LeaseSide
-                | Lane::Merge
-                | Lane::Proposed
-                | Lane::Perturbed
-                | Lane::HeldOut
-                | Lane::MustFail => "running under pins that were not announced",
-            }
-            .to_owned(),
-        }),
-        RunEvent::AttemptStarted(index) => Some(EventKind::AttemptStarted { lane, index, total }),
-        RunEvent::CasesDone(index, done) => Some(EventKind::CasesDone {
-            lane,
-            index,
-            done,
-            total: 0,
-        }),
-        // Of a sequel nothing is told before the verdict.
-        RunEvent::AttemptEnded(facts) => (facts.lane == lane).then_some(EventKind::AttemptEnded {
-            lane,
-            index: facts.index,
-            total,
-            source: AttemptSource::Run,
-        }),
-    }
-}
-
 fn unreadable(error: ImageError) -> Aborted {
     Aborted::new(AbortedCode::Internal, error.to_string())
 }
 
-fn count(len: usize) -> u32 {
+pub(super) fn count(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

@@ -5,9 +5,10 @@
 //! it counted all the same.
 
 use super::base::key;
-use super::evidence::{Evidence, Ground, Keeping, Run};
+use super::evidence::{Evidence, Ground, Run};
+use super::running::Keeping;
 use crate::clock;
-use crate::sandbox::{AttemptOrder, Deserved, Questions, RunOrder, Sequel};
+use crate::sandbox::{AttemptOrder, Deserved, Questions, RunOrder};
 use crate::store::{self, AttemptKey, Collected};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -59,7 +60,7 @@ impl HeldOutRuns {
     }
 
     /// Draws that are still to be made.
-    fn missing(&self, freshness: Freshness) -> Vec<u32> {
+    pub(super) fn missing(&self, freshness: Freshness) -> Vec<u32> {
         let known: BTreeSet<u32> = match freshness {
             Freshness::Stored => self.head.iter().map(|facts| facts.index).collect(),
             Freshness::Fresh => BTreeSet::new(),
@@ -95,28 +96,6 @@ impl Run<'_> {
             stored: head.len(),
             head,
             ..HeldOutRuns::default()
-        })
-    }
-
-    /// What follows the pinned attempts in their room, if they deserve it; its hash seeds are added to the order's starts.
-    pub(super) fn sequel(
-        &self,
-        ground: &Ground,
-        runs: &HeldOutRuns,
-        stored: &[AttemptFacts],
-        freshness: Freshness,
-        starts: &mut Vec<u32>,
-    ) -> Option<Sequel> {
-        let attempts = self.drawn(&runs.missing(freshness), &runs.head, starts);
-        let deserving = self.deserving(ground);
-        let stored = stored.to_vec();
-        (!attempts.is_empty()).then(|| Sequel {
-            lane: Lane::HeldOut,
-            attempts,
-            deserved: Box::new(move |fresh| {
-                let all: Vec<AttemptFacts> = stored.iter().chain(fresh).cloned().collect();
-                deserving(&all)
-            }),
         })
     }
 
@@ -325,7 +304,10 @@ impl Run<'_> {
         )
     }
 
-    fn deserving(&self, ground: &Ground) -> impl Fn(&[AttemptFacts]) -> Deserved + use<> {
+    pub(super) fn deserving(
+        &self,
+        ground: &Ground,
+    ) -> impl Fn(&[AttemptFacts]) -> Deserved + use<> {
         let files = self.plan.files().to_vec();
         let leases = self.plan.leases().map(<[u8]>::to_vec);
         let reruns = self.plan.patch().policy().runs.reruns;

@@ -4,8 +4,9 @@
 //! judges; what marks a text gained is read in the same room, before any attempt.
 
 use super::base::{key, on_base, plain};
-use super::evidence::{Ground, Keeping, LaneEvidence, Run};
+use super::evidence::{Ground, LaneEvidence, Run};
 use super::off;
+use super::running::Keeping;
 use crate::overlay::{LaidOverlay, Texts};
 use crate::sandbox::{AttemptMode, AttemptOrder, MarksAsked, RunOrder, SandboxError, SealedTree};
 use std::collections::BTreeMap;

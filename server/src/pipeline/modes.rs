@@ -3,8 +3,9 @@
 //! Only says what base does. Which file runs how is the policy's list alone.
 
 use super::base::{key, on_base, plain};
-use super::evidence::{Ground, Keeping, Run};
+use super::evidence::{Ground, Run};
 use super::prepared::Prepared;
+use super::running::Keeping;
 use super::{NoVerdict, Rooms};
 use tokio_util::sync::CancellationToken;
 use tribunal_core::id::{CommitId, NodeId, RepoName, RepoPath};

@@ -3,7 +3,8 @@
 //! One attempt on head; on base too, for cases that head did not fail by it, because sealed code may swallow such a failure
 //! itself. Which cases those are, and what it means, is the judge's.
 
-use super::evidence::{Evidence, Ground, Keeping, Run};
+use super::evidence::{Evidence, Ground, Run};
+use super::running::Keeping;
 use crate::sandbox::{AttemptMode, AttemptOrder, RunOrder};
 use bytes::Bytes;
 use tribunal_core::id::NodeId;

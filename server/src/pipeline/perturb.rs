@@ -3,7 +3,8 @@
 //! Advice for the report: nothing of it is kept as evidence, told while it runs, or in a verdict. Only the files with such
 //! cases run, in one room for the sealed ones and one for the touched ones, and only if that is soon over.
 
-use super::evidence::{Evidence, Ground, Keeping, Run};
+use super::evidence::{Evidence, Ground, Run};
+use super::running::Keeping;
 use crate::overlay::LaidOverlay;
 use crate::sandbox::{AttemptMode, AttemptOrder, RunOrder, SandboxError};
 use std::collections::BTreeMap;

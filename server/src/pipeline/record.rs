@@ -3,8 +3,8 @@
 //! Runs the commit's own tests on the src that would be merged, for a maintainer or an operator, in a sealed room like any
 //! other. The room and this server reach nothing; `outside` is the caller's. Judges nothing, stores nothing.
 
-use super::evidence::Keeping;
 use super::prepared::{Prepared, Tree};
+use super::running::Keeping;
 use super::{NoVerdict, Rooms};
 use crate::sandbox::{AttemptOrder, Outside, RunOrder, SandboxError};
 use std::collections::BTreeMap;

@@ -3,10 +3,11 @@
 //!
 //! Nothing of it is evidence: no attempt is kept, nothing is judged, nothing is signed.
 
-use super::evidence::{Keeping, Run};
+use super::evidence::Run;
+use super::running::Keeping;
 use super::{NoVerdict, Rooms, admit, off};
 use crate::overlay;
-use crate::sandbox::{Deserved, RunOrder, Sequel};
+use crate::sandbox::{Deserved, RunOrder, Sequel, deserving};
 use crate::store::NewScore;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -118,7 +119,7 @@ pub async fn replay(
     order.sequel = (!held_out.is_empty()).then(|| Sequel {
         lane: Lane::HeldOut,
         attempts: held_out,
-        deserved: Box::new(|_| Deserved::Yes),
+        deserved: deserving(|_| Deserved::Yes),
     });
     let over = run.run(order, Keeping::Silence).await?;
     let merge = match &laid {

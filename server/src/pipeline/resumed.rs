@@ -5,7 +5,8 @@
 //! only says how each case fares when the ones before it are out of its way.
 
 use super::base::NAMES;
-use super::evidence::{Keeping, Run};
+use super::evidence::Run;
+use super::running::Keeping;
 use crate::sandbox::{AttemptOrder, RunOrder};
 use std::collections::HashSet;
 use tribunal_core::id::NodeId;

@@ -324,15 +324,15 @@ impl Talk<'_> {
             .attempts(room, &order.attempts, order.lane, &mut lost)
             .await?;
         if let Some(sequel) = &order.sequel {
-            match (sequel.deserved)(&done) {
-                Deserved::No => {}
-                Deserved::Yes => {
+            match (sequel.deserved)(done.clone()).await {
+                Deserved::Yes if !sequel.attempts.is_empty() => {
                     self.tell(RunEvent::SequelBegun).await;
                     let more = self
                         .attempts(room, &sequel.attempts, sequel.lane, &mut lost)
                         .await?;
                     done.extend(more);
                 }
+                Deserved::Yes | Deserved::No => {}
             }
         }
         Ok(done)

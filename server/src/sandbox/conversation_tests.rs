@@ -317,7 +317,7 @@ async fn a_sequel_is_ordered_only_when_it_is_deserved() {
         order.sequel = Some(Sequel {
             lane: Lane::HeldOut,
             attempts: vec![order.attempts[0].clone()],
-            deserved: Box::new(move |seen| {
+            deserved: crate::sandbox::deserving(move |seen| {
                 assert_eq!(seen.len(), 2);
                 deserved
             }),

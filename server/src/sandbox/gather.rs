@@ -40,6 +40,8 @@ pub(crate) struct Wrong(pub(crate) String);
 pub(crate) struct Gather {
     /// The number it has on the line; a repeated attempt has another.
     number: u32,
+    /// Its start, as the room counts.
+    start: u32,
     facts: AttemptFacts,
     collection: Collection,
     nodes: HashSet<NodeId>,
@@ -60,11 +62,12 @@ impl Gather {
     pub(crate) fn new(order: &AttemptOrder, number: u32, lane: Lane, text: usize) -> Self {
         Self {
             number,
+            start: order.start,
             facts: AttemptFacts {
                 index: order.index,
                 lane,
                 pins: order.pins.clone(),
-                start: order.start,
+                start: order.start_in_score,
                 collected: Vec::new(),
                 collection_errors: Vec::new(),
                 silences: Vec::new(),
@@ -212,10 +215,10 @@ impl Gather {
     /// The attempt is over, as PID 1 says.
     pub(crate) fn ended(mut self, ended: Ended) -> Result<AttemptFacts, Wrong> {
         self.about_this(ended.attempt)?;
-        if ended.start != self.facts.start {
+        if ended.start != self.start {
             return Err(Wrong(format!(
                 "attempt {} ran on start {} and not on {}",
-                ended.attempt, ended.start, self.facts.start
+                ended.attempt, ended.start, self.start
             )));
         }
         let running = match ended.running.map(|node| node.parse::<NodeId>()).transpose() {

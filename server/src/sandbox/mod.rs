@@ -23,6 +23,8 @@ mod uids;
 pub use outside::{Answered, Asked, Outside};
 pub use seals::{MarksInMemory, SealMarks};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use tokio::sync::mpsc;
@@ -60,8 +62,10 @@ pub struct SealedTree {
 pub struct AttemptOrder {
     /// 0, 1, … within the run.
     pub index: u32,
-    /// Which interpreter start it is forked from.
+    /// Which interpreter start of its room it is forked from.
     pub start: u32,
+    /// What its facts call that start: the starts of a score may stand in several rooms.
+    pub start_in_score: u32,
     /// Its pins.
     pub pins: Pins,
     /// What becomes of the sealed tests' own words.
@@ -106,6 +110,7 @@ impl AttemptOrder {
         Self {
             index,
             start,
+            start_in_score: start,
             pins,
             mode: AttemptMode::Silenced,
             product: Product::Head,
@@ -234,8 +239,13 @@ pub struct Sequel {
     pub deserved: Deserving,
 }
 
-/// What decides whether a sequel is made.
-pub type Deserving = Box<dyn Fn(&[AttemptFacts]) -> Deserved + Send + Sync>;
+/// What decides whether a sequel is made. It may wait for what other rooms of the score see.
+pub type Deserving = Box<dyn Fn(Vec<AttemptFacts>) -> BoxFuture<'static, Deserved> + Send + Sync>;
+
+/// Decided by these facts alone.
+pub fn deserving(by: impl Fn(&[AttemptFacts]) -> Deserved + Send + Sync + 'static) -> Deserving {
+    Box::new(move |seen| std::future::ready(by(&seen)).boxed())
+}
 
 /// Whether a sequel is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
