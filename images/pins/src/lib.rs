@@ -9,7 +9,7 @@
 //!
 //! It fails open: without the page, without the flag, or without something to fall through to, the
 //! real function answers, or `ENOSYS` does. It must not panic, allocate outside directory
-//! listings, or depend on any crate: it is inside processes that have just forked.
+//! listings and `lasting`, or depend on any crate: it is inside processes that have just forked.
 //!
 //! | room | pins |
 //! | --- | --- |
@@ -23,6 +23,7 @@
 //! | `recorded` | the listings that a cassette has on record |
 //! | `raw` | the same answers for `syscall(2)` |
 //! | `counts` | nothing: it counts what was asked for, on a page of the attempt's own |
+//! | `lasting` | nothing: it makes objects of an interpreter immortal, for the harness |
 //! | `devices`, `sockets`, `threads`, `waits` | nothing: hooks that only count |
 //!
 //! Real, and documented as such: file times, `/dev/urandom` and `/dev/random` as files, `/proc`,
@@ -38,6 +39,7 @@ mod deadline;
 mod devices;
 mod entropy;
 mod exec;
+mod lasting;
 mod lineage;
 mod listing;
 mod lock;

@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import scatter, warm, witness
+from . import lasting, scatter, warm, witness
 from .frames import FrameBuffer, Message, encode_json, read_message
 from .layout import LINKS, Layout
 from .orders import Policy
@@ -50,6 +50,7 @@ def serve(control: int) -> int:
     connection.sendall(encode_json(ready))
     gc.collect()
     scatter.fill()
+    lasting.keep()
     gc.freeze()
     while True:
         request, descriptors, flags, _ = socket.recv_fds(connection, 1, DESCRIPTORS)
