@@ -5,10 +5,12 @@ those that did not fail by exactly these words. Whatever turns failures into pas
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from secrets import randbelow, token_hex
 from typing import TYPE_CHECKING
+
+from .failing import failing
 
 if TYPE_CHECKING:
     import pytest
@@ -61,7 +63,7 @@ def _item(cases: list[tuple["pytest.Item", str]], at: int, canary: Canary) -> "p
         name += f"_{draw.choice(ENDINGS)}"
     nothing = FuncFixtureInfo((), (), [], {})
     made: pytest.Item = pytest.Function.from_parent(
-        parent, name=name, callobj=_failing(canary.words), fixtureinfo=nothing
+        parent, name=name, callobj=failing(canary.words), fixtureinfo=nothing
     )
     return made
 
@@ -80,10 +82,3 @@ def _parent(before: "pytest.Item | None", after: "pytest.Item | None") -> "pytes
     parent = (after or before).parent  # type: ignore[union-attr]
     assert isinstance(parent, pytest.Collector)
     return parent
-
-
-def _failing(words: str) -> Callable[[], None]:
-    def test() -> None:
-        raise AssertionError(words)
-
-    return test

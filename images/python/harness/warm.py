@@ -37,6 +37,8 @@ RUNNER = (
     "_pytest.runner", "_pytest.setuponly", "_pytest.setupplan", "_pytest.skipping", "_pytest.stepwise",
     "_pytest.subtests", "_pytest.terminal", "_pytest.terminalprogress", "_pytest.threadexception",
     "_pytest.tmpdir", "_pytest.unittest", "_pytest.unraisableexception", "_pytest.warnings",
+    # What pytest imports once it is configured, and the first digest of a session.
+    "pdb", "readline", "_sha2",
 )  # fmt: skip
 
 
