@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo picture selftest verify libraries flakes test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
+.PHONY: help bootstrap build image demo picture selftest verify libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -31,7 +31,7 @@ verify: ## the demo's three verdicts, verified by ssh-keygen, openssl and cosign
 test: bootstrap build test-python test-rust ## everything: unit, conformance, black-box on real containers
 
 test-rust:
-	cargo test --locked --workspace
+	cargo test --locked --workspace --no-fail-fast
 
 test-python:
 	images/python/tests/run.sh
@@ -56,7 +56,10 @@ libraries: bootstrap ## real libraries under their own suites, plain and split; 
 	python3 images/python/tests/libraries/run.py --write $(if $(MUTANTS),--mutants $(MUTANTS))
 
 flakes: bootstrap ## the flake zoo in 100 attempts; the table goes into docs/FLAKES.md
-	FLAKES=long cargo test --locked -p tribunal-tests --test flake_zoo -- --nocapture
+	FLAKES=long cargo test --locked --workspace --test flake_zoo -- --nocapture
+
+exploits: bootstrap ## the corpus of exploits, with the honest repair over every base of its own
+	EXPLOITS=long cargo test --locked --workspace --test exploits
 
 reasons: ## docs/REASONS.md from the codes
 	cargo run -q --locked -p tribunal-core --example reasons > docs/REASONS.md.new && mv docs/REASONS.md.new docs/REASONS.md
