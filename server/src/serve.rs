@@ -8,6 +8,7 @@ use crate::clock;
 use crate::config::{Config, Plant};
 use crate::image::Step;
 use crate::metrics::{AdminPort, Exporter, Gauges, Happening, Observer, Readiness, nobody};
+use crate::notify::Notifier;
 use crate::pipeline::{
     self, NoVerdict, PipelineScorer, Recording, Rooms, SealedCases, SealedModes, ToRecord, Vigil,
 };
@@ -25,13 +26,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tribunal_core::id::{CommitId, Digest, RepoName, UnixTime};
+use tokio_util::task::AbortOnDropHandle;
+use tribunal_core::id::{CommitId, Digest, RepoName};
 use tribunal_core::reason::{Aborted, AbortedCode};
 use tribunal_core::request::Caller;
 use tribunal_core::statement::Scorer as ScorerName;
-
-/// How often what is old is looked for.
-const UPKEEP: Duration = Duration::from_secs(3600);
 
 /// What happens before the server is ready, for whoever waits.
 pub struct Watchers<'a> {
@@ -149,7 +148,7 @@ pub async fn serve(
         config.queue.clone(),
         Arc::clone(&observer),
     );
-    exporter.watch(gauges(&queue, &sandbox));
+    exporter.watch(gauges(&queue, &sandbox, &store));
     let stops = Stops {
         leave: leave.clone(),
         ..Stops::default()
@@ -166,13 +165,19 @@ pub async fn serve(
         settings: wire_settings(config),
     };
     let (holds, held) = watch::channel(config.clone());
-    let upkeep = tokio::spawn(upkeep(
+    let upkeep = tokio::spawn(crate::upkeep::run(
         held.clone(),
         Arc::clone(&store),
         repository,
         sandbox.clone(),
         leave.clone(),
     ));
+    let notifier = Notifier {
+        store: Arc::clone(&store),
+        held: held.clone(),
+        observer: Arc::clone(&services.observer),
+    };
+    let telling = AbortOnDropHandle::new(tokio::spawn(notifier.run()));
     let address = listener.address();
     let certificates = listener.certificates();
     let end = async {
@@ -216,6 +221,8 @@ pub async fn serve(
         },
         end
     );
+    // What is under way is told again after the next start, under the same name.
+    drop(telling);
     if let Some(port) = port {
         port.shut().await;
     }
@@ -227,12 +234,15 @@ pub async fn serve(
     served.map_err(AdminError::from)
 }
 
-fn gauges(queue: &Queue, sandbox: &DockerSandbox) -> Gauges {
+fn gauges(queue: &Queue, sandbox: &DockerSandbox, store: &Arc<dyn Store>) -> Gauges {
+    let store = Arc::clone(store);
     let (waiting, running, rooms) = (queue.clone(), queue.clone(), sandbox.clone());
     Gauges {
         waiting: Box::new(move || waiting.waiting()),
         running: Box::new(move || running.running()),
         ready_rooms: Box::new(move || rooms.ready() as u64),
+        // A store that does not answer is told elsewhere.
+        messages: Box::new(move || store.deliveries().unwrap_or_default()),
     }
 }
 
@@ -378,46 +388,5 @@ impl SealMarks for StoredMarks {
     async fn forget(&self, digest: &Digest) -> Result<(), Aborted> {
         let digest = digest.clone();
         Ok(store::off(&self.0, move |s| s.forget_sealed(&digest)).await?)
-    }
-}
-
-/// Old uploads and sealed trees go while the server runs: it alone knows which are in use.
-async fn upkeep(
-    held: watch::Receiver<Config>,
-    store: Arc<dyn Store>,
-    repository: Arc<GitRepository>,
-    sandbox: DockerSandbox,
-    leave: CancellationToken,
-) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(UPKEEP) => {}
-            () = leave.cancelled() => return,
-        }
-        let keep_for = held.borrow().keep.clone();
-        let (room, age) = (Arc::clone(&repository), keep_for.uploads);
-        match tokio::task::spawn_blocking(move || room.gc(age)).await {
-            Ok(Ok(removed)) => tracing::info!(?removed, "old uploads"),
-            Ok(Err(error)) => tracing::warn!(%error, "old uploads could not be removed"),
-            Err(error) => tracing::error!(%error, "the upkeep of uploads broke"),
-        }
-        let seconds = i64::try_from(keep_for.trees.as_secs()).unwrap_or(i64::MAX);
-        let before = UnixTime(clock::now().0.saturating_sub(seconds));
-        let trees = store::off(&store, move |s| s.sealed_trees()).await;
-        let keep: Vec<Digest> = match trees {
-            Ok(trees) => trees
-                .into_iter()
-                .filter(|(_, used)| *used >= before)
-                .map(|(digest, _)| digest)
-                .collect(),
-            Err(error) => {
-                tracing::warn!(%error, "sealed trees could not be listed");
-                continue;
-            }
-        };
-        match sandbox.sweep(Some(&keep)).await {
-            Ok(swept) => tracing::info!(?swept, "old rooms and trees"),
-            Err(error) => tracing::warn!(%error, "old trees could not be removed"),
-        }
     }
 }

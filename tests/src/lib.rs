@@ -18,6 +18,7 @@ pub mod leftovers;
 pub mod pack;
 pub mod plain;
 pub mod port;
+pub mod receiver;
 pub mod repo;
 pub mod sandbox;
 pub mod scored;

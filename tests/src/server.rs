@@ -257,6 +257,22 @@ impl Server {
         fs::write(&self.config, config).unwrap();
     }
 
+    /// Have it read its configuration and certificates again; the line of the log that says what came of it.
+    #[must_use]
+    pub fn reload(&self) -> String {
+        let told = || -> Vec<String> {
+            let log = self.log();
+            let lines = log.lines().filter(|line| {
+                line.contains("were read again") || line.contains("nothing was reloaded")
+            });
+            lines.map(str::to_owned).collect()
+        };
+        let before = told().len();
+        self.signal("HUP");
+        crate::until("it was reloaded", || told().len() > before);
+        told().pop().unwrap()
+    }
+
     /// Whether the process runs: not once it has ended, whether or not somebody has asked for its status.
     #[must_use]
     pub fn runs(&self) -> bool {

@@ -96,19 +96,6 @@ fn a_score_that_takes_too_long_is_marked_and_can_be_asked_for_again() {
     server.shutdown();
 }
 
-fn reloaded(server: &Server, times: usize) -> String {
-    server.signal("HUP");
-    let lines = || -> Vec<String> {
-        let log = server.log();
-        let told = log.lines().filter(|line| {
-            line.contains("were read again") || line.contains("nothing was reloaded")
-        });
-        told.map(str::to_owned).collect()
-    };
-    until("it was reloaded", || lines().len() >= times);
-    lines().pop().unwrap()
-}
-
 #[test]
 fn a_new_configuration_is_taken_up_as_far_as_it_can_be_and_a_bad_one_not_at_all() {
     let server = Server::with_config("log = \"info\"\n[queue]\nworkers = 1\n");
@@ -116,7 +103,7 @@ fn a_new_configuration_is_taken_up_as_far_as_it_can_be_and_a_bad_one_not_at_all(
     server.reconfigure(&format!(
         "log = \"debug\"\n[queue]\nworkers = 2\ndrain = \"2s\"\n{rest}"
     ));
-    let told = reloaded(&server, 1);
+    let told = server.reload();
     assert!(told.contains("taken_up=\"log, queue.drain\""), "{told}");
     assert!(told.contains("at_restart=\"queue.workers\""), "{told}");
     let stage = Stage::small(&server);
@@ -129,7 +116,7 @@ fn a_new_configuration_is_taken_up_as_far_as_it_can_be_and_a_bad_one_not_at_all(
     );
     // Two mistakes, one line, and everything as before.
     server.reconfigure("log = 5\n[queue]\nworkers = 0\n");
-    let told = reloaded(&server, 2);
+    let told = server.reload();
     assert!(told.contains("ERROR"), "{told}");
     for mistake in [
         "log: must be a string",
@@ -180,10 +167,11 @@ fn certificates_are_taken_up_and_what_is_none_is_not() {
     ));
     assert!(shown(&server).ends_with("first"), "{}", shown(&server));
     certificate(folder.path(), "second");
-    reloaded(&server, 1);
+    let told = server.reload();
+    assert!(told.contains("were read again"), "{told}");
     assert!(shown(&server).ends_with("second"), "{}", shown(&server));
     std::fs::write(folder.path().join("key.pem"), "no key").unwrap();
-    let told = reloaded(&server, 2);
+    let told = server.reload();
     assert!(
         told.contains("ERROR") && told.contains("listen.key"),
         "{told}"

@@ -34,6 +34,7 @@ impl Config {
         taken.log.clone_from(&new.log);
         taken.drain = new.drain;
         taken.keep = new.keep.clone();
+        taken.notify = new.notify.clone();
         if same_kind {
             taken.listen.tls.clone_from(&new.listen.tls);
         }

@@ -1,5 +1,6 @@
 //! What a configuration says as a whole: rules across keys, files that must be there, and the text of `check-config`.
 
+use super::notify;
 use super::unit::{shown_duration, shown_size};
 use super::{Config, LogFormat, Mistake, Mistakes, Plant};
 use std::fmt::Write as _;
@@ -67,6 +68,9 @@ pub fn check(config: &Config) -> Result<(), Mistakes> {
     {
         let what = "must be like \"info\" or \"info,tribunal_server=debug\"".to_owned();
         wrong("log", what);
+    }
+    if let Err(Mistakes(more)) = notify::check(&config.notify) {
+        mistakes.extend(more);
     }
     if mistakes.is_empty() {
         Ok(())
@@ -159,6 +163,7 @@ impl Config {
         if let Some(address) = self.admin.listen {
             line("\n[admin]\nlisten", quoted(&address.to_string()));
         }
+        text.push_str(&notify::shown(&self.notify));
         text
     }
 }

@@ -1,5 +1,6 @@
 //! The file's own form.
 
+use super::notify;
 use super::table::Reader;
 use super::{
     Admin, Calls, Config, Engine, Fetch, Keep, Listen, LogFormat, Mistake, Mistakes, Oracle, Plant,
@@ -65,6 +66,12 @@ pub fn from_toml(text: &str, folder: &Path) -> Result<Config, Mistakes> {
     rooms(root.table("rooms"), &mut config.rooms, &mut mistakes);
     oracle(root.table("oracle"), &mut config.oracle, &mut mistakes);
     keep(root.table("keep"), &mut config.keep, &mut mistakes);
+    notify::read(
+        root.table("notify"),
+        folder,
+        &mut config.notify,
+        &mut mistakes,
+    );
     admin(root.table("admin"), &mut config.admin, &mut mistakes);
     root.finish(&mut mistakes);
     if mistakes.is_empty() {

@@ -6,6 +6,7 @@
 mod changes;
 mod check;
 mod file;
+mod notify;
 mod table;
 mod unit;
 
@@ -14,6 +15,7 @@ pub use check::check;
 pub use file::from_toml;
 pub use unit::duration;
 
+use crate::notify::Notify;
 use crate::queue::QueueLimits;
 use crate::repository::{Protocol, UploadLimits};
 use std::fmt;
@@ -46,6 +48,8 @@ pub struct Config {
     pub oracle: Oracle,
     /// What stays how long.
     pub keep: Keep,
+    /// Who is told of ends.
+    pub notify: Notify,
     /// Where the operator looks.
     pub admin: Admin,
     /// What is logged, as `RUST_LOG` writes it.
@@ -209,6 +213,7 @@ impl Default for Config {
                 uploads: Duration::from_secs(14 * 86_400),
                 trees: Duration::from_secs(30 * 86_400),
             },
+            notify: Notify::default(),
             admin: Admin { listen: None },
             log: "info".to_owned(),
             log_format: LogFormat::Text,

@@ -52,6 +52,32 @@ impl<'a> Reader<'a> {
         table
     }
 
+    /// The tables in the list under a key.
+    pub(super) fn tables(&mut self, key: &'static str) -> Vec<&'a Table> {
+        let Some(value) = self.get(key) else {
+            return Vec::new();
+        };
+        let list = value.as_array();
+        let tables = list.and_then(|list| list.iter().map(Value::as_table).collect());
+        tables.unwrap_or_else(|| {
+            self.wrong(key, "must be a list of tables");
+            Vec::new()
+        })
+    }
+
+    /// What must be there, as a string that is fit.
+    pub(super) fn needed<T>(
+        &mut self,
+        key: &'static str,
+        rule: &str,
+        of: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        if self.get(key).is_none() {
+            self.wrong(key, format!("is missing: must be {rule}"));
+        }
+        self.take(key, rule, |value| of(value.as_str()?))
+    }
+
     fn take<T>(
         &mut self,
         key: &'static str,

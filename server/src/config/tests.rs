@@ -50,6 +50,25 @@ fn what_is_shown_says_the_same() {
         uploads = "7d"
         [admin]
         listen = "[::1]:9100"
+        [notify]
+        retry = "2s"
+        give_up = "2h"
+        ca = "ca.pem"
+        [[notify.webhook]]
+        name = "ci"
+        url = "https://hooks.example/x?y=1"
+        secret = "hook.secret"
+        repositories = ["app", "lib"]
+        [[notify.webhook]]
+        name = "all"
+        url = "http://127.0.0.1:9/"
+        secret = "/other.secret"
+        [[notify.status]]
+        repository = "app"
+        api = "gitea"
+        url = "https://git.example"
+        project = "owner/app"
+        token = "git.token"
     "#;
     let config = parse(text).unwrap();
     let tls = config.listen.tls.clone().unwrap();
@@ -103,6 +122,49 @@ fn every_mistake_is_told_at_once() {
     let told = Mistakes(mistakes).to_string();
     assert!(told.contains("queue.workers: must be a whole number from 1 to 1024, got 0"));
     assert!(told.contains("keep.upload: is not a key; known are trees, uploads"));
+}
+
+#[test]
+fn who_is_told_is_told_exactly() {
+    let text = r#"
+        [notify]
+        status = 5
+        [[notify.webhook]]
+        name = "Two Words"
+        url = "http://hooks.example/"
+        [[notify.webhook]]
+        name = "twice"
+        url = "https://h.example"
+        secret = "s"
+        repositories = ["a b"]
+        [[notify.webhook]]
+        name = "twice"
+        url = "https://h.example"
+        secret = "s"
+        nonsense = 1
+    "#;
+    let Mistakes(mistakes) = parse(text).unwrap_err();
+    let keys: Vec<_> = mistakes.iter().map(|m| m.key.as_str()).collect();
+    assert_eq!(
+        keys,
+        [
+            "notify.webhook.name",
+            "notify.webhook.url",
+            "notify.webhook.secret",
+            "notify.webhook.repositories",
+            "notify.webhook.nonsense",
+            "notify.status",
+            "notify.webhook",
+        ]
+    );
+    let Mistakes(mistakes) = parse("[[notify.status]]\napi = \"svn\"").unwrap_err();
+    assert_eq!(mistakes.len(), 5, "{mistakes:?}");
+    // Files are looked at by the check.
+    let there =
+        "[[notify.webhook]]\nname = \"n\"\nurl = \"https://h.example\"\nsecret = \"/nonexistent\"";
+    let Mistakes(mistakes) = check(&parse(there).unwrap()).unwrap_err();
+    assert_eq!(mistakes[0].key, "notify");
+    assert!(mistakes[0].what.contains("/nonexistent"));
 }
 
 #[test]

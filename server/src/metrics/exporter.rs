@@ -3,7 +3,7 @@
 //! Every label is `&'static str`: a value that somebody outside of this program chose does not fit. All of them are there
 //! from the start, at zero, so that a rate is right from the first event on.
 
-use super::{Happening, Observer, Room, Source};
+use super::{Happening, Observer, Room, Source, Told};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
@@ -62,6 +62,7 @@ pub struct Exporter {
     run_failures: Counts<1>,
     uploads: Counts<1>,
     upload_bytes: Histogram,
+    told: Counts<1>,
 }
 
 impl Exporter {
@@ -83,6 +84,7 @@ impl Exporter {
             run_failures: Family::default(),
             uploads: Family::default(),
             upload_bytes: Histogram::new(BYTES),
+            told: Family::default(),
         };
         it.register();
         it.zero();
@@ -126,6 +128,11 @@ impl Exporter {
             &self.run_failures,
         );
         counts("uploads", "Bundles, by outcome", &self.uploads);
+        counts(
+            "messages",
+            "Tries to tell a webhook or a commit status, by outcome",
+            &self.told,
+        );
         registry.register(
             "verdicts",
             "Signed verdicts, by kind and word",
@@ -182,6 +189,9 @@ impl Exporter {
         for room in [Room::Ready, Room::New] {
             born(&self.rooms, come_by(room));
         }
+        for told in [Told::Heard, Told::Later, Told::GivenUp] {
+            born(&self.told, told_as(told));
+        }
         for outcome in ["taken", "failed"] {
             born(&self.uploads, [("outcome", outcome)]);
         }
@@ -193,11 +203,17 @@ impl Exporter {
             waiting,
             running,
             ready_rooms,
+            messages,
         } = gauges;
         let mut registry = self.registry();
         for (name, help, read) in [
             ("queue_waiting", "Scores that wait for a worker", waiting),
             ("queue_running", "Scores that a worker has", running),
+            (
+                "messages_waiting",
+                "Webhooks and commit statuses that wait",
+                messages,
+            ),
             ("rooms_ready", "Rooms that wait for a score", ready_rooms),
         ] {
             registry.register_collector(Box::new(Asked { name, help, read }));
@@ -293,6 +309,9 @@ impl Observer for Exporter {
                 self.uploads.get_or_create(&[("outcome", "taken")]).inc();
                 self.upload_bytes.observe(bytes as f64);
             }
+            Happening::Told(told) => {
+                self.told.get_or_create(&told_as(told)).inc();
+            }
             Happening::UploadFailed => {
                 self.uploads.get_or_create(&[("outcome", "failed")]).inc();
             }
@@ -305,17 +324,21 @@ fn born<const N: usize>(family: &Counts<N>, label: [Label; N]) {
 }
 
 fn verdict(kind: VerdictKind, word: Word) -> [Label; 2] {
-    let kind = match kind {
-        VerdictKind::SrcScore => "src_score",
-        VerdictKind::OracleIntegrity => "oracle_integrity",
-        VerdictKind::FlakeLease => "flake_lease",
-    };
     let word = match word {
         Word::Pass => "PASS",
         Word::Fail => "FAIL",
         Word::NotRun => "NOT_RUN",
     };
-    [("kind", kind), ("word", word)]
+    [("kind", kind.file_stem()), ("word", word)]
+}
+
+fn told_as(told: Told) -> [Label; 1] {
+    let outcome = match told {
+        Told::Heard => "heard",
+        Told::Later => "later",
+        Told::GivenUp => "given-up",
+    };
+    [("outcome", outcome)]
 }
 
 fn from(source: Source) -> [Label; 1] {
@@ -345,6 +368,8 @@ pub struct Gauges {
     pub running: Read,
     /// Rooms that wait for a score.
     pub ready_rooms: Read,
+    /// Messages that wait.
+    pub messages: Read,
 }
 
 /// A gauge that is asked when somebody looks.

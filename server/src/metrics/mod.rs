@@ -59,6 +59,19 @@ pub enum Happening<'a> {
     },
     /// An upload came to nothing.
     UploadFailed,
+    /// A webhook or a commit status was tried.
+    Told(Told),
+}
+
+/// What became of a message outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// It was taken.
+    Heard,
+    /// It will be tried again.
+    Later,
+    /// It will not.
+    GivenUp,
 }
 
 /// Whether the store had it.

@@ -17,6 +17,7 @@ fn seven() -> Gauges {
         waiting: Box::new(|| 7),
         running: Box::new(|| 7),
         ready_rooms: Box::new(|| 7),
+        messages: Box::new(|| 7),
     }
 }
 
@@ -53,6 +54,7 @@ fn what_happened_is_what_is_counted() {
         Happening::RunFailed(AbortedCode::Deadline),
         Happening::Uploaded { bytes: 2048 },
         Happening::UploadFailed,
+        Happening::Told(Told::Later),
     ] {
         exporter.note(happening);
     }
@@ -76,6 +78,8 @@ fn what_happened_is_what_is_counted() {
         "tribunal_uploads_total{outcome=\"failed\"} 1",
         "tribunal_stage_duration_seconds_count{stage=\"total\"} 2",
         "tribunal_stage_duration_seconds_count{stage=\"held-out\"} 0",
+        "tribunal_messages_total{outcome=\"later\"} 1",
+        "tribunal_messages_waiting 7",
         "tribunal_queue_waiting 7",
         "# EOF",
     ] {

@@ -5,6 +5,7 @@
     reason = "a test may stop at the first surprise"
 )]
 
+mod deliveries;
 mod flaky;
 
 use super::*;
@@ -566,6 +567,7 @@ const SUITE: &[Check] = &[
     meta_is_overwritten,
     held_out_failures_are_counted_by_base_case_and_overlay,
     gc_takes_what_is_old_and_ended,
+    deliveries::ends_are_told_once_and_messages_wait_until_they_are_over,
     flaky::mixed_cases_add_up_by_case_digest,
     flaky::an_agent_sees_its_own_as_it_may_hear_them,
     flaky::mixed_cases_come_in_pages_that_hold_each_once,

@@ -1,7 +1,9 @@
 //! The store in memory: for tests of other rooms, and to say what the seam means without SQL.
 
+mod deliveries;
 mod flaky;
 
+use super::delivery::{Delivery, Message};
 use super::flaky::{FlakyCase, FlakyFilter, MixedCase};
 use super::record::{
     AttemptKey, Audience, Collected, Completion, Created, EventKind, NewScore, ScoreFilter,
@@ -46,6 +48,7 @@ struct Shelves {
     /// Base, case, overlay; when.
     held_out: BTreeMap<(Digest, String, Digest), UnixTime>,
     keys: Vec<KeyRecord>,
+    post: deliveries::Post,
 }
 
 struct Shelf {
@@ -433,6 +436,26 @@ impl Store for MemoryStore {
             .find(|k| k.key.id() == id)
             .ok_or_else(|| StoreError::Missing(format!("key {id}")))?;
         key.revoked_since = earlier(key.revoked_since, since);
+        Ok(())
+    }
+    fn untold(&self, limit: u32) -> Result<Vec<ScoreRecord>, StoreError> {
+        Ok(self.shelves().untold(limit))
+    }
+    fn tell(&self, score: &ScoreId, at: UnixTime, messages: &[Message]) -> Result<(), StoreError> {
+        self.writable()?.tell(score, at, messages)
+    }
+    fn due(&self, at: UnixTime, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        Ok(self.shelves().due(at, limit))
+    }
+    fn deliveries(&self) -> Result<u64, StoreError> {
+        Ok(self.shelves().waiting())
+    }
+    fn put_off(&self, number: u64, due: UnixTime) -> Result<(), StoreError> {
+        self.writable()?.put_off(number, due);
+        Ok(())
+    }
+    fn over(&self, number: u64) -> Result<(), StoreError> {
+        self.writable()?.over(number);
         Ok(())
     }
     fn gc(&self, before: UnixTime) -> Result<Collection, StoreError> {

@@ -8,11 +8,13 @@
 mod blob;
 #[cfg(test)]
 mod conformance;
+mod delivery;
 mod flaky;
 mod memory;
 mod record;
 mod sqlite;
 
+pub use delivery::{Delivery, Message};
 pub use flaky::{Blame, FLAKY_SCORES, FlakyCase, FlakyFilter, MixedCase, Sight};
 pub use memory::{Disk, MemoryStore};
 pub use record::{
@@ -296,6 +298,38 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// `Missing`.
     fn revoke_key(&self, id: &KeyId, since: UnixTime) -> Result<(), StoreError>;
+
+    /// Ended scores that [`Store::tell`] was not called for yet, oldest first. A score is one from the write on that ends it.
+    ///
+    /// # Errors
+    /// The disk or the database.
+    fn untold(&self, limit: u32) -> Result<Vec<ScoreRecord>, StoreError>;
+    /// What is to be said of a score's end, in one step with that being settled. A message takes the place of those that
+    /// wait for the same target about the same subject.
+    ///
+    /// # Errors
+    /// `Missing` where it is settled already.
+    fn tell(&self, score: &ScoreId, at: UnixTime, messages: &[Message]) -> Result<(), StoreError>;
+    /// Messages whose time has come, oldest first.
+    ///
+    /// # Errors
+    /// The disk or the database.
+    fn due(&self, at: UnixTime, limit: u32) -> Result<Vec<Delivery>, StoreError>;
+    /// How many messages wait.
+    ///
+    /// # Errors
+    /// The disk or the database.
+    fn deliveries(&self) -> Result<u64, StoreError>;
+    /// It was tried in vain, and is tried again then. One that is gone stays gone.
+    ///
+    /// # Errors
+    /// The disk or the database.
+    fn put_off(&self, number: u64, due: UnixTime) -> Result<(), StoreError>;
+    /// It was heard, or will never be.
+    ///
+    /// # Errors
+    /// The disk or the database.
+    fn over(&self, number: u64) -> Result<(), StoreError>;
 
     /// Forget ended scores, evidence and collections older than this, and files that nothing names.
     ///

@@ -207,18 +207,21 @@ pub(super) fn mixed_cases_come_in_pages_that_hold_each_once(store: &dyn Store) {
 }
 
 #[test]
-fn an_older_database_gets_the_table() {
+fn an_older_database_gets_the_tables() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(dir.path()).unwrap();
     let id = make(&store, 1, 1);
     store.complete_score(&id, at(1), &completion()).unwrap();
     store.raw(|c| {
-        c.execute_batch("DROP TABLE mixed_cases; PRAGMA user_version = 2;")
+        let younger = "DROP TABLE mixed_cases; DROP TABLE untold; DROP TABLE deliveries;";
+        c.execute_batch(&format!("{younger} PRAGMA user_version = 2;"))
             .unwrap();
     });
     drop(store);
     let store = SqliteStore::open(dir.path()).unwrap();
     assert!(rows(&store, &whole()).is_empty());
+    // Nobody is told of what ended before there was anybody to tell.
+    assert!(store.untold(9).unwrap().is_empty());
     complete(&store, 2, 1, vec![mixed(A, "d", "o", 7, 1)]);
     assert_eq!(rows(&store, &whole()), [row(A, "d", (1, 7), (20, 20))]);
     let rewrite = "UPDATE mixed_cases SET failures = 1";

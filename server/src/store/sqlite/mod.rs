@@ -1,6 +1,7 @@
 //! The store on SQLite: one writer, readers beside it, WAL, every commit synced. Other processes (the administrative
 //! commands) may write at the same time; SQLite's own lock orders them.
 
+mod deliveries;
 mod evidence;
 mod flaky;
 mod registry;
@@ -9,6 +10,7 @@ mod scores;
 mod value;
 
 use super::blob::{Blobs, file_error};
+use super::delivery::{Delivery, Message};
 use super::flaky::{FlakyCase, FlakyFilter};
 use super::record::{
     AttemptKey, Audience, Collected, Completion, Created, EventKind, NewScore, ScoreFilter,
@@ -349,6 +351,24 @@ impl Store for SqliteStore {
     }
     fn revoke_key(&self, id: &KeyId, since: UnixTime) -> Result<(), StoreError> {
         self.write(|c| registry::revoke_key(c, id, since))
+    }
+    fn untold(&self, limit: u32) -> Result<Vec<ScoreRecord>, StoreError> {
+        self.read(|c| deliveries::untold(c, limit))
+    }
+    fn tell(&self, score: &ScoreId, at: UnixTime, messages: &[Message]) -> Result<(), StoreError> {
+        self.write(|c| deliveries::tell(c, score, at, messages))
+    }
+    fn due(&self, at: UnixTime, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        self.read(|c| deliveries::due(c, at, limit))
+    }
+    fn deliveries(&self) -> Result<u64, StoreError> {
+        self.read(deliveries::waiting)
+    }
+    fn put_off(&self, number: u64, due: UnixTime) -> Result<(), StoreError> {
+        self.write(|c| deliveries::put_off(c, number, due))
+    }
+    fn over(&self, number: u64) -> Result<(), StoreError> {
+        self.write(|c| deliveries::over(c, number))
     }
     fn gc(&self, before: UnixTime) -> Result<Collection, StoreError> {
         let (mut collection, named) = self.write(|c| evidence::gc(c, before))?;

@@ -5,7 +5,7 @@ use super::broken;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Each entry brings the schema from version `index` to `index + 1`.
-const MIGRATIONS: &[&str] = &[FIRST, HELD_OUT, MIXED];
+const MIGRATIONS: &[&str] = &[FIRST, HELD_OUT, MIXED, DELIVERIES];
 
 const FIRST: &str = "
 CREATE TABLE meta (
@@ -132,6 +132,26 @@ CREATE INDEX mixed_cases_by_node ON mixed_cases (node, digest, lane);
 CREATE INDEX mixed_cases_by_agent_node ON mixed_cases (agent_node, digest, lane);
 CREATE TRIGGER mixed_cases_are_final BEFORE UPDATE ON mixed_cases
 BEGIN SELECT RAISE(ABORT, 'what a judgement saw never changes'); END;
+";
+
+const DELIVERIES: &str = "
+CREATE TABLE untold (
+    score INTEGER PRIMARY KEY REFERENCES scores (number) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE deliveries (
+    number  INTEGER PRIMARY KEY AUTOINCREMENT,
+    id      TEXT NOT NULL UNIQUE,
+    target  TEXT NOT NULL,
+    subject TEXT,
+    body    TEXT NOT NULL,
+    score   TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    tries   INTEGER NOT NULL,
+    due     INTEGER NOT NULL
+) STRICT;
+CREATE INDEX deliveries_by_due ON deliveries (due);
+CREATE INDEX deliveries_by_subject ON deliveries (target, subject);
 ";
 
 /// Bring the database to the present version.

@@ -11,7 +11,7 @@ use super::value::{
     freshness_word, json, parsed, role_of, role_word, signed, state_of, state_word, time,
     time_maybe, to_json, word,
 };
-use super::{broken, flaky, registry::all};
+use super::{broken, deliveries, flaky, registry::all};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tribunal_core::id::{CommitId, Digest, RequestId, ScoreId, TokenId, UnixTime};
 use tribunal_core::reason::Aborted;
@@ -23,7 +23,7 @@ struct StoredAbort {
     message: String,
 }
 
-fn score_of(row: &Row<'_>) -> rusqlite::Result<ScoreRecord> {
+pub(super) fn score_of(row: &Row<'_>) -> rusqlite::Result<ScoreRecord> {
     let state = match word(row, "state", state_of)? {
         StateName::Queued => ScoreState::Queued,
         StateName::Running => ScoreState::Running,
@@ -269,8 +269,8 @@ pub(super) fn complete(
         "UPDATE scores SET state = 'completed', outcome = ?2, ended = ?3 WHERE number = ?1",
         params![number, to_json(&words)?, at.0],
     )
-    .map(drop)
-    .map_err(broken)
+    .map_err(broken)?;
+    deliveries::ended(c, number)
 }
 
 pub(super) fn abort(
@@ -293,8 +293,8 @@ pub(super) fn abort(
         "UPDATE scores SET state = 'aborted', outcome = ?2, ended = ?3 WHERE number = ?1",
         params![number, outcome, at.0],
     )
-    .map(drop)
-    .map_err(broken)
+    .map_err(broken)?;
+    deliveries::ended(c, number)
 }
 
 pub(super) fn unfinished_ids(c: &Connection) -> Result<Vec<ScoreId>, StoreError> {

@@ -1,0 +1,74 @@
+//! Messages that wait, without SQL.
+
+use super::super::StoreError;
+use super::super::delivery::{Delivery, Message};
+use super::super::record::ScoreRecord;
+use super::Shelves;
+use tribunal_core::id::{ScoreId, UnixTime};
+
+#[derive(Default)]
+pub(super) struct Post {
+    told: Vec<ScoreId>,
+    waiting: Vec<Delivery>,
+    numbers: u64,
+}
+
+impl Shelves {
+    pub(super) fn untold(&self, limit: u32) -> Vec<ScoreRecord> {
+        let records = self.scores.iter().map(|shelf| &shelf.record);
+        let untold = records
+            .filter(|record| record.ended.is_some() && !self.post.told.contains(&record.asked.id));
+        untold.take(limit as usize).cloned().collect()
+    }
+
+    pub(super) fn tell(
+        &mut self,
+        score: &ScoreId,
+        at: UnixTime,
+        messages: &[Message],
+    ) -> Result<(), StoreError> {
+        if !self.untold(u32::MAX).iter().any(|r| r.asked.id == *score) {
+            return Err(StoreError::Missing(format!("the end of {score}, untold")));
+        }
+        let post = &mut self.post;
+        post.told.push(score.clone());
+        for message in messages {
+            post.waiting.retain(|other| {
+                let (new, old) = (message, &other.message);
+                new.subject.is_none() || (&new.target, &new.subject) != (&old.target, &old.subject)
+            });
+            post.numbers += 1;
+            post.waiting.push(Delivery {
+                number: post.numbers,
+                message: message.clone(),
+                score: score.clone(),
+                created: at,
+                tries: 0,
+                due: at,
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn due(&self, at: UnixTime, limit: u32) -> Vec<Delivery> {
+        let due = self.post.waiting.iter().filter(|d| d.due <= at);
+        due.take(limit as usize).cloned().collect()
+    }
+
+    pub(super) fn waiting(&self) -> u64 {
+        self.post.waiting.len() as u64
+    }
+
+    pub(super) fn put_off(&mut self, number: u64, due: UnixTime) {
+        for delivery in &mut self.post.waiting {
+            if delivery.number == number {
+                delivery.tries += 1;
+                delivery.due = due;
+            }
+        }
+    }
+
+    pub(super) fn over(&mut self, number: u64) {
+        self.post.waiting.retain(|d| d.number != number);
+    }
+}
