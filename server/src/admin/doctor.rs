@@ -223,7 +223,10 @@ fn key_check(data: &Data) -> Check {
     let name = "key";
     let current = match data.keys().signer() {
         Ok(signer) => signer.public().clone(),
-        Err(error) => return bad(name, error.to_string()),
+        Err(error) => {
+            let todo = "bring keys/ back from a backup, or run `tribunal-server key rotate`";
+            return bad(name, format!("{error}; {todo}"));
+        }
     };
     let known = match data.store().and_then(|store| Ok(store.keys()?)) {
         Ok(keys) => keys.into_iter().find(|record| record.key == current),
