@@ -82,6 +82,9 @@ pub struct Score {
     /// Score a temporary commit of the uncommitted work on top of HEAD
     #[arg(long, conflicts_with = "head")]
     pub worktree: bool,
+    /// Go on with each new commit of HEAD until interrupted; of commits that come meanwhile only the latest is scored
+    #[arg(long, conflicts_with_all = ["head", "worktree"])]
+    pub watch: bool,
     /// Whose change set the join expects
     #[arg(long, value_enum, default_value_t = ChangeSet::Agent)]
     pub change_set: ChangeSet,
@@ -155,9 +158,15 @@ pub struct Explain {
     /// A score's name or id, or a folder with its files
     #[arg(value_name = "NAME|DIR")]
     pub what: String,
-    /// At most this many characters
+    /// Only this case, as the report names it
+    #[arg(long, value_name = "NODEID")]
+    pub case: Option<String>,
+    /// At most this many characters: the text comes in pages
     #[arg(long, value_name = "N")]
     pub max_chars: Option<usize>,
+    /// Which page
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "max_chars")]
+    pub page: usize,
 }
 
 impl Explain {
@@ -218,6 +227,12 @@ pub struct Init {
     /// Which CI files to lay
     #[arg(long, value_enum, default_value_t = Ci::Auto)]
     pub ci: Ci,
+    /// Tell coding agents how to work here: a part of AGENTS.md between marks, renewed when it is run again
+    #[arg(long)]
+    pub agents: bool,
+    /// Lay a SKILL.md for them into this folder of skills [default: .agents/skills]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".agents/skills")]
+    pub skill: Option<String>,
 }
 
 /// Which CI a repository uses.
@@ -469,6 +484,9 @@ mod tests {
             ("tribunal fetch --head abc123", Exit::Usage),
             ("tribunal join", Exit::Usage),
             ("tribunal score --worktree --head main", Exit::Usage),
+            ("tribunal score --watch --head main", Exit::Usage),
+            ("tribunal score --watch --worktree", Exit::Usage),
+            ("tribunal explain x --page 2", Exit::Usage),
             ("tribunal list --flaky --state completed", Exit::Usage),
             ("tribunal --help", Exit::MergeOk),
             ("tribunal score --help", Exit::MergeOk),

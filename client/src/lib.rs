@@ -4,6 +4,7 @@
 //! knowledge. Never trusts what the server says of itself where a key is given, never writes a token anywhere, never
 //! touches the workspace beyond the folder it was told to write.
 
+pub mod checkout;
 pub mod cli;
 pub mod commands;
 pub mod config;
@@ -19,4 +20,5 @@ pub mod policy_file;
 pub mod progress;
 pub mod remote;
 pub mod report;
+pub mod scoring;
 pub mod workspace;

@@ -1,4 +1,5 @@
-//! How a score goes on, for whoever looks: a bar on a terminal, plain lines elsewhere, events for programs.
+//! How a score goes on, for whoever looks: a bar on a terminal, plain lines elsewhere, events for programs, steps for a
+//! caller in this process.
 //!
 //! Never writes to stdout unless JSON was asked for, and then events alone.
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tribunal_core::text::shown;
 use tribunal_proto::v1::score_event::Kind;
-use tribunal_proto::v1::{Score, ScoreEvent, VerdictWord, VerdictWords};
+use tribunal_proto::v1::{CasesDone, Score, ScoreEvent, VerdictWord, VerdictWords};
 
 /// Who is shown what.
 pub enum Progress {
@@ -20,6 +21,22 @@ pub enum Progress {
     Lines,
     /// A program.
     Events,
+    /// Whoever called.
+    Caller(Listener),
+}
+
+/// Hears of each step as it happens, from whichever task tells it.
+pub type Listener = Box<dyn Fn(Step<'_>) + Send + Sync>;
+
+/// What a caller hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// The score exists, under this name.
+    Named(&'a str),
+    /// A line worth keeping.
+    Line(&'a str),
+    /// The same attempt is still at work.
+    Alive(&'a str),
 }
 
 impl Progress {
@@ -60,6 +77,13 @@ impl Progress {
                 console.json(&json!({"event": "uploading", "commits": commits, "bytes": bytes}));
                 Arc::new(|_| {})
             }
+            Self::Caller(listener) => {
+                listener(Step::Line(&format!(
+                    "sending {}",
+                    plural(commits, "commit")
+                )));
+                Arc::new(|_| {})
+            }
         }
     }
 
@@ -76,6 +100,7 @@ impl Progress {
                 event["event"] = "score".into();
                 console.json(&event);
             }
+            Self::Caller(listener) => listener(Step::Named(&score.name)),
         }
     }
 
@@ -93,6 +118,13 @@ impl Progress {
                     console.json(&event);
                 }
             }
+            Self::Caller(listener) => {
+                if let Some(line) = line_of(event) {
+                    listener(Step::Line(&line));
+                } else if let Some(Kind::CasesDone(cases)) = &event.kind {
+                    listener(Step::Alive(&cases_done(cases)));
+                }
+            }
         }
     }
 
@@ -100,7 +132,7 @@ impl Progress {
     pub fn finish(&self) {
         match self {
             Self::Bar(bar) => bar.finish_and_clear(),
-            Self::Lines | Self::Events => {}
+            Self::Lines | Self::Events | Self::Caller(_) => {}
         }
     }
 }
@@ -121,16 +153,7 @@ fn on_bar(bar: &ProgressBar, event: &ScoreEvent) {
             bar.set_message(lane(&attempt.lane));
         }
         Some(Kind::CasesDone(cases)) => {
-            let total = if cases.total == 0 {
-                String::new()
-            } else {
-                format!("/{}", cases.total)
-            };
-            bar.set_message(format!(
-                "{} · {}{total} cases",
-                lane(&cases.lane),
-                cases.done
-            ));
+            bar.set_message(cases_done(cases));
         }
         Some(Kind::AttemptEnded(attempt)) => {
             bar.set_style(attempts());
@@ -153,6 +176,16 @@ fn on_bar(bar: &ProgressBar, event: &ScoreEvent) {
             }
         }
     }
+}
+
+/// `sealed cases · 3/9 cases`.
+fn cases_done(cases: &CasesDone) -> String {
+    let total = if cases.total == 0 {
+        String::new()
+    } else {
+        format!("/{}", cases.total)
+    };
+    format!("{} · {}{total} cases", lane(&cases.lane), cases.done)
 }
 
 /// One line for a log; cases and heartbeats are not worth one.
@@ -279,7 +312,7 @@ mod tests {
 
     use super::*;
     use crate::console::tests::kept;
-    use tribunal_proto::v1::{AttemptEnded, CasesDone, Heartbeat, ScorePreparing, ScoreQueued};
+    use tribunal_proto::v1::{AttemptEnded, Heartbeat, ScorePreparing, ScoreQueued};
 
     fn events() -> Vec<ScoreEvent> {
         [

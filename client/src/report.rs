@@ -4,16 +4,23 @@
 //! means and what to do about it stands in the report.
 
 mod explain;
+mod findings;
 mod fixes;
 mod lanes;
+mod pages;
 
+use explain::explain_case;
 pub use explain::{explain, ledger, ledger_line};
-pub use fixes::{fixes, warnings};
+pub use findings::{Finding, findings};
+pub use fixes::{finding_lines, fixes, warnings};
+pub use pages::Pages;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::outdir::OutFile;
+use std::path::Path;
 use tribunal_core::report::{CasePart, Report};
+use tribunal_core::text::shown;
 
 /// The file's name among a score's files.
 pub const NAME: &str = "report.json";
@@ -27,16 +34,32 @@ pub enum ReportError {
     /// It is not one that this version reads.
     #[error("{NAME} is not one that this version reads: {0}")]
     Form(#[from] serde_json::Error),
+    /// It tells nothing of a case of that name.
+    #[error("the report has no case {0}")]
+    NoCase(String),
+    /// It is shorter than that.
+    #[error("there is no page {number} of {count}")]
+    NoPage {
+        /// The page that was asked for.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
 }
 
 impl From<ReportError> for Failure {
     fn from(error: ReportError) -> Self {
-        Self::new(
-            Exit::Unverified,
-            "read the report",
-            error,
-            "fetch the files again; if that does not help, client and server are of different versions",
-        )
+        let next = match &error {
+            ReportError::Missing | ReportError::Form(_) => {
+                let next = "fetch the files again; if that does not help, client and server are of different versions";
+                return Self::new(Exit::Unverified, "read the report", error, next);
+            }
+            ReportError::NoCase(_) => {
+                "name it as the report does, as in tests/sealed/test_a.py::test_b; a policy may keep names from agents"
+            }
+            ReportError::NoPage { .. } => "pages are counted from 1",
+        };
+        Self::usage("explain the score", error, next)
     }
 }
 
@@ -57,6 +80,27 @@ pub fn among(files: &[OutFile]) -> Result<Report, ReportError> {
     parse(&file.ok_or(ReportError::Missing)?.content)
 }
 
+/// The report in a folder of verdict files.
+///
+/// # Errors
+/// There is none, or it is of another version.
+pub fn in_folder(folder: &Path) -> Result<Report, ReportError> {
+    parse(&std::fs::read(folder.join(NAME)).map_err(|_| ReportError::Missing)?)
+}
+
+/// The whole report as text, or all there is to one case.
+///
+/// # Errors
+/// The report tells nothing of that case.
+pub fn told(report: &Report, case: Option<&str>) -> Result<String, ReportError> {
+    match case {
+        None => Ok(explain(report)),
+        Some(node) => {
+            explain_case(report, node).ok_or_else(|| ReportError::NoCase(shown(node, 300)))
+        }
+    }
+}
+
 /// The case that a reason's subject names.
 fn case_of<'a>(report: &'a Report, subject: Option<&str>) -> Option<&'a CasePart> {
     let subject = subject?;
@@ -64,6 +108,12 @@ fn case_of<'a>(report: &'a Report, subject: Option<&str>) -> Option<&'a CasePart
         .cases
         .iter()
         .find(|case| case.node.as_str() == subject)
+}
+
+/// The same among the tests that the patch touches.
+fn touched_case_of<'a>(report: &'a Report, subject: Option<&str>) -> Option<&'a CasePart> {
+    let (subject, lane) = (subject?, report.merge_lane.as_ref()?);
+    lane.cases.iter().find(|case| case.node.as_str() == subject)
 }
 
 /// One frame of a traceback.

@@ -9,10 +9,9 @@ use crate::gate::{self, KeySource};
 use crate::outdir::{OutFile, publish};
 use crate::remote::Remote;
 use crate::report;
+use crate::scoring::Concluded;
 use std::path::Path;
-use tribunal_core::join::{Decision, Expected, Join, join};
-use tribunal_core::keys::KeyRing;
-use tribunal_core::verify::verify;
+use tribunal_core::join::{Decision, Expected, Join};
 
 /// Lines of the ledger's difference; `explain` has them all.
 const LEDGER_LINES: usize = 20;
@@ -39,13 +38,14 @@ impl Conclusion<'_> {
         settings: &Settings,
         console: &mut Console,
     ) -> Result<Exit, Failure> {
-        let (ring, source) = keys(remote, settings).await?;
-        let joined = join(verify(&gate::files_of(&self.files), &ring), &self.expected);
+        let Concluded {
+            join: joined,
+            source,
+            report,
+        } = Concluded::of(&self.files, &self.expected, remote, settings).await?;
         if let Some(out) = self.out {
             publish(out, &self.files)?;
         }
-        // Without a report there are still words and reasons, and the join has said what is missing.
-        let report = report::among(&self.files).ok();
         let fixes = report
             .as_ref()
             .map(|report| report::fixes(report, self.max_chars))
@@ -91,20 +91,4 @@ fn coloured(join: &Join, console: &Console) -> String {
         Decision::MergeBlocked(_) => Tone::Bad,
     };
     console.for_out(tone, &join.to_string())
-}
-
-/// The caller's own key where one is configured; the server's list otherwise, which is no proof of anything.
-async fn keys(remote: &Remote, settings: &Settings) -> Result<(KeyRing, KeySource), Failure> {
-    if let Some(path) = settings.key() {
-        return Ok((gate::keys_in(path)?, KeySource::File(path.to_owned())));
-    }
-    let lines: String = remote
-        .server_keys()
-        .await?
-        .iter()
-        .map(|key| format!("{}\n", key.allowed_signers_line))
-        .collect();
-    // A list that does not parse verifies nothing, and the join says so.
-    let ring = KeyRing::parse(&lines).unwrap_or_default();
-    Ok((ring, KeySource::Server(remote.address().to_owned())))
 }

@@ -1,8 +1,6 @@
 //! `fetch`: the verdicts on a commit for CI: those that are there, those that come, or new ones.
 
 use super::conclude::Conclusion;
-use super::follow::follow;
-use super::score::Asked;
 use crate::cli;
 use crate::config::Settings;
 use crate::console::Console;
@@ -12,6 +10,8 @@ use crate::gate;
 use crate::outdir::OutFile;
 use crate::progress::Progress;
 use crate::remote::{ListFilter, Remote};
+use crate::scoring::Asked;
+use crate::scoring::follow;
 use crate::workspace::{Presence, Workspace};
 use std::path::Path;
 use std::time::Duration;

@@ -5,20 +5,12 @@ use crate::config::Settings;
 use crate::console::{Console, Tone};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::gate::{self, GateError, KeySource};
+use crate::gate::{self, Joined};
 use crate::workspace::Workspace;
 use std::path::Path;
 use tribunal_core::id::CommitId;
-use tribunal_core::join::{Expected, Join, join};
-use tribunal_core::keys::KeyRing;
-use tribunal_core::verify::{Check, CheckResult, Step, verify};
-
-/// What both commands work on.
-struct Joined {
-    join: Join,
-    ring: KeyRing,
-    source: KeySource,
-}
+use tribunal_core::join::{Expected, Join};
+use tribunal_core::verify::{Check, CheckResult, Step};
 
 /// Print exactly the join's line, and why it is blocked beside it.
 pub(super) fn run(
@@ -98,8 +90,6 @@ fn check_line(check: &Check, console: &Console) -> String {
 }
 
 fn joined(args: &cli::Join, settings: &Settings) -> Result<Joined, Failure> {
-    let path = settings.key().ok_or(GateError::NoKey)?;
-    let ring = gate::keys_in(path)?;
     let expected = Expected {
         repository: settings.known_repo().cloned(),
         head: head(args.head.as_ref())?,
@@ -107,12 +97,7 @@ fn joined(args: &cli::Join, settings: &Settings) -> Result<Joined, Failure> {
         change_set: args.change_set.into(),
         now: gate::now(),
     };
-    let verification = verify(&gate::files_in(&args.dir), &ring);
-    Ok(Joined {
-        join: join(verification, &expected),
-        ring,
-        source: KeySource::File(path.to_owned()),
-    })
+    Joined::of(&args.dir, &expected, settings)
 }
 
 /// What was named, or HEAD of the workspace: a join without a subject would take anybody's PASS.

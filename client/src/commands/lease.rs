@@ -1,7 +1,6 @@
 //! `lease new`: the digest comes from the server, the rest from the maintainer, the file stays in shape.
 
-use super::manifest::{policy_in, read, write};
-use super::send::{is, send_missing};
+use crate::checkout::{policy_in, read, write};
 use crate::cli;
 use crate::config::Settings;
 use crate::console::Console;
@@ -11,6 +10,7 @@ use crate::gate::now;
 use crate::lease_file::{Entry, Placed, with_lease};
 use crate::progress::Progress;
 use crate::remote::Remote;
+use crate::scoring::{is, send_missing};
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
 use std::path::Path;

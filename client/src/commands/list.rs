@@ -3,19 +3,17 @@
 use super::columns::aligned;
 use super::conclude::Conclusion;
 use super::flaky;
-use super::follow::follow;
 use crate::cli;
 use crate::config::Settings;
 use crate::console::{Console, Tone};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::gate;
 use crate::progress::{Progress, score_json, word};
 use crate::remote::{ListFilter, Remote, rfc3339, score_name};
+use crate::scoring::{expected_of, follow};
 use serde_json::{Value, json};
-use tribunal_core::join::Expected;
 use tribunal_core::text::shown;
-use tribunal_proto::v1::{ChangeSet, Score, ScoreState};
+use tribunal_proto::v1::{Score, ScoreState};
 
 /// The scores of a repository, or their mixed cases.
 pub(super) async fn run(
@@ -123,29 +121,12 @@ pub(super) async fn watch(
     let followed = follow(&remote, &name, &progress, console).await;
     progress.finish();
     let files = followed?;
-    let repository = name.split('/').nth(1).and_then(|repo| repo.parse().ok());
-    let head = score.head.parse().map_err(|e| {
-        Failure::new(
-            Exit::Unreachable,
-            "read the score",
-            e,
-            "check that client and server are of the same version",
-        )
-    })?;
+    let expected = expected_of(&name, &score)?;
     Conclusion {
         name: &name,
         files,
         out: None,
-        expected: Expected {
-            repository,
-            head,
-            base: None,
-            change_set: match score.change_set() {
-                ChangeSet::Human => tribunal_core::plan::ChangeSet::Human,
-                ChangeSet::Agent | ChangeSet::Unspecified => tribunal_core::plan::ChangeSet::Agent,
-            },
-            now: gate::now(),
-        },
+        expected,
         max_chars: 4000,
     }
     .tell(&remote, settings, console)

@@ -1,19 +1,16 @@
 //! `manifest`: the sealed test files of this work tree against the list that names them.
 
+use crate::checkout::{policy_in, read, write};
 use crate::cli;
 use crate::console::{Console, Tone};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::workspace::Workspace;
 use serde_json::json;
-use std::fs;
-use std::io::{self, Write as _};
 use std::path::Path;
 use tribunal_core::git::GitPath;
 use tribunal_core::manifest;
 use tribunal_core::plan::Finding;
-use tribunal_core::policy::{POLICY_PATH, Policy};
-use tribunal_core::text::shown;
 
 /// Run it: 0 where they agree or it was written, 1 where they do not.
 pub(super) fn run(args: &cli::Manifest, console: &mut Console) -> Result<Exit, Failure> {
@@ -52,49 +49,6 @@ pub(super) fn run(args: &cli::Manifest, console: &mut Console) -> Result<Exit, F
         "path": manifest_path.as_str(), "result": drift.reason.code(), "detail": drift.detail,
     }));
     Ok(Exit::Blocked)
-}
-
-/// The policy of a work tree; the defaults where it has none.
-pub(super) fn policy_in(top: &Path) -> Result<Policy, Failure> {
-    let Some(bytes) = read(&top.join(POLICY_PATH))? else {
-        return Ok(Policy::default());
-    };
-    Policy::parse(&bytes)
-        .map_err(|e| Failure::usage(format!("read {POLICY_PATH}"), e, "mend what is listed"))
-}
-
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(local(path, &e)),
-    }
-}
-
-/// Whole or not at all.
-pub(super) fn write(top: &Path, path: &str, bytes: &[u8]) -> Result<(), Failure> {
-    let target = top.join(path);
-    let folder = target.parent().unwrap_or(top);
-    let written = fs::create_dir_all(folder)
-        .and_then(|()| {
-            tempfile::Builder::new()
-                .prefix(".tribunal-")
-                .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-                .tempfile_in(folder)
-        })
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.persist(&target).map_err(|e| e.error)
-        });
-    written.map(drop).map_err(|e| local(&target, &e))
-}
-
-fn local(path: &Path, error: &io::Error) -> Failure {
-    Failure::usage(
-        format!("use {}", shown(&path.to_string_lossy(), 300)),
-        error,
-        "make it readable and writable",
-    )
 }
 
 fn unnameable(finding: Finding) -> Failure {

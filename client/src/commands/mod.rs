@@ -6,7 +6,6 @@ mod conclude;
 mod explain;
 mod fetch;
 mod flaky;
-mod follow;
 mod init;
 mod join;
 mod lease;
@@ -14,7 +13,7 @@ mod list;
 mod manifest;
 mod modes;
 mod score;
-mod send;
+mod watching;
 
 use crate::cli::{Cassette, Cli, Command, Lease};
 use crate::config::{Environment, Needs, Settings};

@@ -1,7 +1,6 @@
 //! `modes`: which sealed files need the product in their own process, as the server found by running base both ways.
 
-use super::manifest::{policy_in, read, write};
-use super::send::{is, send_missing};
+use crate::checkout::{policy_in, read, write};
 use crate::cli;
 use crate::config::Settings;
 use crate::console::{Console, Tone};
@@ -10,6 +9,7 @@ use crate::failure::Failure;
 use crate::policy_file::with_shared;
 use crate::progress::Progress;
 use crate::remote::Remote;
+use crate::scoring::{is, send_missing};
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
 use std::path::Path;

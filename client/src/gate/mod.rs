@@ -7,6 +7,7 @@ mod plain_tools;
 pub use plain_tools::plain_tools;
 
 use crate::cli::ChangeSet;
+use crate::config::Settings;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::outdir::OutFile;
@@ -16,11 +17,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tribunal_core::id::UnixTime;
-use tribunal_core::join::{Blocked, Decision, Join};
+use tribunal_core::join::{Blocked, Decision, Expected, Join, join};
 use tribunal_core::keys::KeyRing;
 use tribunal_core::plan;
 use tribunal_core::text::shown;
-use tribunal_core::verify::{Check, CheckResult, Step, VerdictDir};
+use tribunal_core::verify::{Check, CheckResult, Step, VerdictDir, verify};
 
 /// More than any verdict file or report has.
 const FILE_LIMIT: u64 = 256 * 1024 * 1024;
@@ -115,6 +116,33 @@ pub fn files_of(files: &[OutFile]) -> VerdictDir {
             .iter()
             .map(|file| (file.name.clone(), file.content.clone())),
     )
+}
+
+/// A folder's files, joined.
+#[derive(Debug)]
+pub struct Joined {
+    /// The join's answer.
+    pub join: Join,
+    /// The keys it was made with.
+    pub ring: KeyRing,
+    /// Where they came from.
+    pub source: KeySource,
+}
+
+impl Joined {
+    /// Join what is in this folder with the key that the settings name.
+    ///
+    /// # Errors
+    /// No key is configured, or its file cannot be read.
+    pub fn of(folder: &Path, expected: &Expected, settings: &Settings) -> Result<Self, Failure> {
+        let path = settings.key().ok_or(GateError::NoKey)?;
+        let ring = keys_in(path)?;
+        Ok(Self {
+            join: join(verify(&files_in(folder), &ring), expected),
+            ring,
+            source: KeySource::File(path.to_owned()),
+        })
+    }
 }
 
 /// This machine's clock.

@@ -1,7 +1,11 @@
 //! `init`: what a repository needs to be scored, laid into it file by file.
 //!
-//! Never overwrites: a path that exists is left as it is and told. The manifest it writes is the list that
+//! Never overwrites: a path that exists is left as it is and told; of AGENTS.md only the part between our marks is ours. The manifest it writes is the list that
 //! `tribunal manifest` would write.
+
+mod agents;
+
+pub use agents::{agents, skill};
 
 use crate::cli::Ci;
 use crate::failure::Failure;
@@ -49,6 +53,9 @@ pub enum InitError {
     /// A src root that no policy can hold.
     #[error("{0} is no path within the repository")]
     Src(String),
+    /// AGENTS.md is not one that has room for our part.
+    #[error("AGENTS.md: {0}")]
+    Part(String),
     /// A file could not be written.
     #[error("{path}: {source}")]
     Write {
@@ -65,7 +72,11 @@ impl From<InitError> for Failure {
             InitError::Workspace(error) => error.into(),
             InitError::Manifest(why) => Self::usage("make the manifest", why, "rename that file"),
             error @ InitError::Src(_) => {
-                Self::usage("read --src", error, "name folders as in --src lib/")
+                Self::usage("read the folders", error, "name folders as in --src lib/")
+            }
+            error @ InitError::Part(_) => {
+                let next = "let the two marks stand once, one before the other, or take both out";
+                Self::usage("write our part", error, next)
             }
             error @ InitError::Write { .. } => Self::usage(
                 "lay the files",
@@ -83,6 +94,15 @@ pub enum Laid {
     New,
     /// It was there; it is as it was.
     LeftAlone,
+    /// It was there; our part of it is new.
+    Added,
+    /// It was there; our part of it is another one now.
+    Renewed,
+}
+
+fn top_of(workspace: &Workspace) -> Result<&Path, InitError> {
+    let top = workspace.top();
+    top.ok_or_else(|| WorkspaceError::Outside("a bare repository".to_owned()).into())
 }
 
 /// Lay everything into the workspace; each path with what became of it, in the order of laying.
@@ -94,9 +114,7 @@ pub fn lay(
     src: &[String],
     ci: Ci,
 ) -> Result<Vec<(&'static str, Laid)>, InitError> {
-    let top = workspace
-        .top()
-        .ok_or_else(|| WorkspaceError::Outside("a bare repository".to_owned()))?;
+    let top = top_of(workspace)?;
     let gates = wanted_gates(workspace, top, ci)?;
     let src = src_roots(top, src)?;
     let policy = Policy::default();

@@ -3,7 +3,7 @@
 
 use super::case_of;
 use super::fixes::{about, warnings};
-use super::lanes::lanes;
+use super::lanes::{lanes, lanes_of};
 use tribunal_core::cassette::{Change, PinChange};
 use tribunal_core::judge::OnBase;
 use tribunal_core::report::{CasePart, ChangeKind, FailurePart, ReasonPart, Report};
@@ -41,6 +41,27 @@ pub fn explain(report: &Report) -> String {
     lines.push(String::new());
     lines.extend(ground(report));
     lines.join("\n")
+}
+
+/// All there is to one case, wherever it ran; `None` where the report does not have it.
+pub(super) fn explain_case(report: &Report, node: &str) -> Option<String> {
+    let of_node = |reason: &&ReasonPart| reason.subject.as_deref() == Some(node);
+    let mut lines = Vec::new();
+    for verdict in &report.verdicts {
+        for reason in verdict.reasons.iter().filter(of_node) {
+            lines.push(format!("{} {}", verdict.name.file_stem(), verdict.word));
+            lines.extend(reason_lines(report, reason));
+        }
+    }
+    for warning in report.warnings.iter().filter(of_node) {
+        lines.push(format!("warning {}: {}", warning.code, about(warning)));
+    }
+    if let (true, Some(case)) = (lines.is_empty(), case_of(report, Some(node))) {
+        lines.push(format!("{}: {}", shown(node, 300), case.class));
+        lines.extend(case_lines(case));
+    }
+    lines.extend(lanes_of(report, node));
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn reason_lines(report: &Report, reason: &ReasonPart) -> Vec<String> {

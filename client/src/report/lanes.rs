@@ -14,17 +14,33 @@ const LETTERS: usize = 40;
 /// A section for each of the two that the report has.
 pub(super) fn lanes(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
-    for (title, part) in [
-        ("merge lane", &report.merge_lane),
-        ("proposed tests, for advice", &report.proposed),
-    ] {
-        if let Some(part) = part {
-            lines.push(String::new());
+    for (title, part) in parts(report) {
+        lines.push(String::new());
+        lines.push(title.to_owned());
+        lines.extend(section(part));
+    }
+    lines
+}
+
+/// The same of one case alone.
+pub(super) fn lanes_of(report: &Report, node: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (title, part) in parts(report) {
+        for case in part.cases.iter().filter(|case| case.node.as_str() == node) {
             lines.push(title.to_owned());
-            lines.extend(section(part));
+            lines.extend(case_lines(case));
         }
     }
     lines
+}
+
+fn parts(report: &Report) -> impl Iterator<Item = (&'static str, &MergePart)> {
+    [
+        ("merge lane", &report.merge_lane),
+        ("proposed tests, for advice", &report.proposed),
+    ]
+    .into_iter()
+    .filter_map(|(title, part)| Some((title, part.as_ref()?)))
 }
 
 fn section(part: &MergePart) -> Vec<String> {
@@ -69,12 +85,12 @@ fn case_lines(case: &CasePart) -> Vec<String> {
         }
         lines.push(format!("    owed: {}", diagnosis.told_owed()));
     }
-    lines.extend(next(case).map(|next| format!("    next: {next}")));
+    lines.extend(next(case, Home::Touched).map(|next| format!("    next: {next}")));
     lines
 }
 
 /// `P P F P (P passed, F failed)`; of many, `39P 1F 60P`.
-fn pattern(outcomes: &[String]) -> String {
+pub(super) fn pattern(outcomes: &[String]) -> String {
     let mut legend: Vec<(char, &str)> = Vec::new();
     let letters: Vec<char> = outcomes
         .iter()
@@ -113,8 +129,17 @@ fn letter(outcome: &str) -> char {
     }
 }
 
+/// Who owns a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    /// A maintainer: a patch cannot leave it out.
+    Sealed,
+    /// The patch that touches it.
+    Touched,
+}
+
 /// The command that brings what is owed, and who runs it.
-fn next(case: &CasePart) -> Option<String> {
+pub(super) fn next(case: &CasePart, home: Home) -> Option<String> {
     let node = quoted(case.node.as_str());
     match case.class {
         Class::StablePass => None,
@@ -126,20 +151,29 @@ fn next(case: &CasePart) -> Option<String> {
         Class::Mixed => case
             .diagnosis
             .as_ref()
-            .map(|diagnosis| of_mixed(&node, diagnosis)),
+            .map(|diagnosis| of_mixed(&node, diagnosis, home)),
     }
 }
 
-fn of_mixed(node: &str, diagnosis: &Diagnosis) -> String {
-    match diagnosis.owed {
-        Owed::CassettePin => record(node, diagnosis.source),
-        Owed::Property => {
+fn of_mixed(node: &str, diagnosis: &Diagnosis, home: Home) -> String {
+    match (diagnosis.owed, home) {
+        (Owed::CassettePin, _) => record(node, diagnosis.source),
+        (Owed::Property, Home::Touched) => {
             "a maintainer lands a property (under the sealed paths, then: tribunal manifest --write); \
              the patch goes on without this case"
                 .to_owned()
         }
-        Owed::Neither => {
+        (Owed::Property, Home::Sealed) => {
+            "make the product give one answer (sort what has no order), then: tribunal score; \
+             or a maintainer lands a property in this case's place"
+                .to_owned()
+        }
+        (Owed::Neither, Home::Touched) => {
             "take the case out of the patch, or let it do without, then: tribunal score".to_owned()
+        }
+        (Owed::Neither, Home::Sealed) => {
+            "let the product do without, then: tribunal score; or a maintainer rewrites the case"
+                .to_owned()
         }
     }
 }

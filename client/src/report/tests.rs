@@ -66,7 +66,9 @@ fn the_case_the_assertion_the_attempt_and_what_to_do() {
          tests/sealed/test_money.py:12: assert split(10, 3) == [4, 3, 3], text\n    \
          AssertionError: 4ms\n    \
          assert [3, 3, 3] == [4, 3, 3]\n    \
-         At index 0 diff: 3 != 4"
+         At index 0 diff: 3 != 4\n    \
+         attempts: F F P (F failed, P passed)\n    \
+         owed: an accepted cassette with the pin `clock`"
     );
 }
 
@@ -79,7 +81,9 @@ fn where_the_product_raised_is_told_too() {
          - tests/sealed/test_money.py::test_split: failed in all 7 attempts\n    \
          tests/sealed/test_money.py:12: assert split(10, 3) == [4, 3, 3]\n    \
          src/money.py:3: raise ValueError(n)\n    \
-         ValueError: 10"
+         ValueError: 10\n    \
+         attempts: F F P (F failed, P passed)\n    \
+         owed: an accepted cassette with the pin `clock`"
     );
 }
 
@@ -91,7 +95,10 @@ fn a_lease_is_held_against_what_the_case_said_unsilenced() {
     let detail = "unsilenced, in attempt 1 of 7, it fails in another way than the lease says";
     let told = vec![reason("lease-signature-mismatch", CASE, detail)];
     let text = fixes(&report(told, vec![silent]), 4000);
-    assert!(text.ends_with("than the lease says\n    seen"), "{text}");
+    assert!(
+        text.contains("than the lease says\n    seen\n    attempts: "),
+        "{text}"
+    );
 }
 
 #[test]
@@ -286,6 +293,86 @@ fn explain_tells_each_touched_test_and_the_next_command() {
     );
     report.merge_lane = None;
     assert!(!explain(&report).contains("merge lane"));
+}
+
+#[test]
+fn a_mixed_case_names_its_pattern_what_it_owes_and_the_command() {
+    let detail = "passed in attempt 1; owed: an accepted cassette with the pin `clock`";
+    let mut case = red(CASE, "10");
+    case["class"] = "mixed".into();
+    let mut report = report(vec![reason("cassette-gap", CASE, detail)], vec![case]);
+    let text = fixes(&report, 4000);
+    assert!(
+        text.ends_with(
+            "attempts: F F P (F failed, P passed)\n    \
+             next: a maintainer: tribunal cassette record tests/sealed/test_money.py::test_split --why TEXT, then cassette accept"
+        ),
+        "{text}"
+    );
+    assert_eq!(
+        text.matches("owed: ").count(),
+        1,
+        "the detail says it: {text}"
+    );
+
+    // A touched test that is mixed is looked up where it ran.
+    let gap = Some("cassette-gap");
+    let order = diagnosis(None, "property", Some("order"));
+    report.merge_lane = serde_json::from_value(json!({
+        "files": [],
+        "cases": [touched("test_order", "mixed", gap, &["passed", "failed"], order)],
+    }))
+    .unwrap();
+    let node = "tests/test_new.py::test_order";
+    report.verdicts[0].reasons =
+        vec![serde_json::from_value(reason("cassette-gap", node, "mixed")).unwrap()];
+    let found = findings(&report);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        found[0].attempts.as_deref(),
+        Some("P F (P passed, F failed)")
+    );
+    assert!(
+        found[0]
+            .owed
+            .as_deref()
+            .unwrap()
+            .starts_with("a human-owned property")
+    );
+    assert!(
+        found[0]
+            .next
+            .as_deref()
+            .unwrap()
+            .contains("goes on without this case")
+    );
+}
+
+#[test]
+fn one_case_is_explained_alone() {
+    let report = report(
+        vec![reason("cassette-gap", CASE, "mixed")],
+        vec![
+            red(CASE, "10"),
+            red("tests/sealed/test_money.py::test_beside", "11"),
+        ],
+    );
+    let text = told(&report, Some(CASE)).unwrap();
+    assert!(
+        text.starts_with("src_score FAIL\n  cassette-gap: "),
+        "{text}"
+    );
+    assert!(
+        text.contains("attempts: 1-2 failed, 3 passed") && !text.contains("test_beside"),
+        "{text}"
+    );
+    let beside = told(&report, Some("tests/sealed/test_money.py::test_beside")).unwrap();
+    assert!(beside.contains("ValueError"), "{beside}");
+    assert!(matches!(
+        told(&report, Some("nope")),
+        Err(ReportError::NoCase(_))
+    ));
+    assert_eq!(told(&report, None).unwrap(), explain(&report));
 }
 
 #[test]

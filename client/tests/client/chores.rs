@@ -194,3 +194,81 @@ fn explain_needs_a_report() {
     // What is no folder is a score's name, and that needs a server.
     assert_eq!(run_in(work.path(), &["explain", "nowhere"]).code, 64);
 }
+
+#[test]
+fn init_tells_agents_between_its_marks_and_lays_a_skill() {
+    let work = Work::new();
+    let agents = work.path().join("AGENTS.md");
+    fs::write(&agents, "# House rules\n\nBe kind.\n").unwrap();
+    let init = ["init", "--ci", "none", "--agents", "--skill", "--json"];
+    let result = |path: &str| {
+        let ran = run_in(work.path(), &init);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let files = document["files"].as_array().unwrap().clone();
+        let of_path = files.into_iter().find(|file| file["path"] == path);
+        of_path.unwrap()["result"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(result("AGENTS.md"), "added");
+    let text = fs::read_to_string(&agents).unwrap();
+    assert!(text.starts_with("# House rules\n\nBe kind.\n\n<!-- tribunal:begin -->\n"));
+    assert!(
+        text.contains("`src/`") && text.contains("MERGE_OK"),
+        "{text}"
+    );
+    assert_eq!(result("AGENTS.md"), "left alone");
+    assert_eq!(
+        fs::read_to_string(&agents).unwrap(),
+        text,
+        "nothing stands there twice"
+    );
+    // What somebody wrote around the part stays, what stands in it does not.
+    fs::write(
+        &agents,
+        format!("{}After.\n", text.replace("MERGE_OK", "whatever")),
+    )
+    .unwrap();
+    assert_eq!(result("AGENTS.md"), "renewed");
+    assert_eq!(
+        fs::read_to_string(&agents).unwrap(),
+        format!("{text}After.\n")
+    );
+
+    let skill = work.path().join(".agents/skills/tribunal/SKILL.md");
+    let laid = fs::read_to_string(&skill).unwrap();
+    assert!(
+        laid.starts_with("---\nname: tribunal\n") && !laid.contains('@'),
+        "{laid}"
+    );
+    fs::write(&skill, "mine\n").unwrap();
+    assert_eq!(result(".agents/skills/tribunal/SKILL.md"), "left alone");
+    assert_eq!(fs::read_to_string(&skill).unwrap(), "mine\n");
+    let elsewhere = run_in(
+        work.path(),
+        &["init", "--ci", "none", "--skill", ".claude/skills/"],
+    );
+    assert_eq!(elsewhere.code, 0, "{}", elsewhere.stderr);
+    assert!(
+        work.path()
+            .join(".claude/skills/tribunal/SKILL.md")
+            .is_file()
+    );
+    let outside = run_in(
+        work.path(),
+        &["init", "--ci", "none", "--skill", "../skills"],
+    );
+    assert_eq!(outside.code, 64, "{}", outside.stdout);
+
+    // Marks that are no pair are told, and a link is not followed.
+    fs::write(&agents, "<!-- tribunal:begin -->\n").unwrap();
+    let odd = run_in(work.path(), &init);
+    assert_eq!(odd.code, 64, "{}", odd.stdout);
+    assert_eq!(
+        fs::read_to_string(&agents).unwrap(),
+        "<!-- tribunal:begin -->\n"
+    );
+    fs::remove_file(&agents).unwrap();
+    std::os::unix::fs::symlink("nowhere.md", &agents).unwrap();
+    assert_eq!(result("AGENTS.md"), "left alone");
+    assert!(!work.path().join("nowhere.md").exists());
+}

@@ -2,8 +2,8 @@
 
 use super::shelves::Shelves;
 use super::sign::sign;
+use crate::checkout::{policy_in, read, write};
 use crate::cli;
-use crate::commands::manifest::{policy_in, read, write};
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::failure::Failure;

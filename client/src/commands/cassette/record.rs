@@ -4,9 +4,8 @@
 use super::accept::notes;
 use super::draft::{Draft, Taken, draft};
 use super::shelves::Shelves;
+use crate::checkout::{policy_in, read, write};
 use crate::cli;
-use crate::commands::manifest::{policy_in, read, write};
-use crate::commands::send::{is, send_missing};
 use crate::config::Settings;
 use crate::console::Console;
 use crate::exit::Exit;
@@ -14,6 +13,7 @@ use crate::failure::Failure;
 use crate::outside::{Outside, OutsideError};
 use crate::progress::Progress;
 use crate::remote::{Heard, Recorder, Remote};
+use crate::scoring::{is, send_missing};
 use crate::workspace::Workspace;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 //! As the server sees a patch: what the checkout changed since it branched is laid over base, so that a branch which is
 //! merely behind brings and loses nothing. Reads only; what is not committed yet counts as if it were.
 
-use crate::commands::manifest::{policy_in, read};
+use crate::checkout::{policy_in, read};
 use crate::failure::Failure;
 use crate::workspace::Workspace;
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,7 +11,7 @@ use crate::remote::{End, Next, Remote, Watch};
 ///
 /// # Errors
 /// It was aborted, or the server stays away.
-pub(super) async fn follow(
+pub async fn follow(
     remote: &Remote,
     name: &str,
     progress: &Progress,

@@ -10,7 +10,10 @@ use tribunal_core::reason::RefusedCode;
 use tribunal_proto::v1::Repository;
 
 /// Send what the server lacks of `head`.
-pub(super) async fn send_missing(
+///
+/// # Errors
+/// Git or the server says no.
+pub async fn send_missing(
     remote: &Remote,
     repo: &RepoName,
     about: &Repository,
@@ -70,6 +73,7 @@ pub(super) async fn send_missing(
 }
 
 /// Whether a failure carries this code.
-pub(super) fn is(failure: &Failure, code: RefusedCode) -> bool {
+#[must_use]
+pub fn is(failure: &Failure, code: RefusedCode) -> bool {
     failure.code.as_deref() == Some(code.code())
 }
