@@ -35,6 +35,8 @@ pub enum Command {
     Verify(Join),
     /// Each reason of a score: the case, what was seen in which attempt, what is owed
     Explain(Explain),
+    /// For coding agents: an MCP server on stdin and stdout, until stdin ends
+    Mcp,
     /// Follow a score to its end
     Watch(Named),
     /// The scores of a repository, newest first; with --flaky, the cases that they found mixed

@@ -72,6 +72,8 @@ pub struct Settings {
 /// How much of the settings a command is going to use; mistakes in the rest are none of its business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
+    /// Nothing yet: what is needed is resolved later.
+    Nothing,
     /// Repository and key: a gate must not stumble over a token that it does not use.
     Offline,
     /// All of it.
@@ -99,6 +101,9 @@ impl Settings {
     /// # Errors
     /// Every mistake there is, together.
     pub fn resolve(flags: &Flags, env: &Environment, needs: Needs) -> Result<Self, ConfigError> {
+        if needs == Needs::Nothing {
+            return Ok(Self::default());
+        }
         let mut mistakes = Vec::new();
         let mut unreachable = Vec::new();
         let (file, folder) = file::read(flags, env, &mut mistakes);
@@ -180,7 +185,7 @@ impl Settings {
         };
         match needs {
             Needs::Server => mistakes.append(&mut unreachable),
-            Needs::Offline => {}
+            Needs::Nothing | Needs::Offline => {}
         }
         if mistakes.is_empty() {
             Ok(settings)

@@ -14,6 +14,7 @@ pub mod failure;
 pub mod gate;
 pub mod init;
 pub mod lease_file;
+pub mod mcp;
 pub mod outdir;
 pub mod outside;
 pub mod policy_file;

@@ -9,6 +9,7 @@
     reason = "tools of tests fail loudly, where they stand"
 )]
 
+pub mod agent;
 pub mod binaries;
 pub mod cable;
 pub mod case;
@@ -21,12 +22,14 @@ pub mod port;
 pub mod receiver;
 pub mod repo;
 pub mod sandbox;
+pub mod schema;
 pub mod scored;
 pub mod server;
 pub mod stage;
 pub mod wire;
 pub mod world;
 
+pub use agent::Agent;
 pub use cable::Cable;
 pub use case::{Case, Materialized};
 pub use client::{Client, Ran};

@@ -20,6 +20,7 @@ use crate::config::{Environment, Needs, Settings};
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::mcp;
 
 /// Do what the command line says, and tell what became of it.
 #[must_use]
@@ -36,6 +37,7 @@ pub fn run(cli: &Cli, env: &Environment, console: &mut Console) -> Exit {
 fn dispatch(cli: &Cli, env: &Environment, console: &mut Console) -> Result<Exit, Failure> {
     let settings = Settings::resolve(&cli.flags, env, needs(&cli.command))?;
     match &cli.command {
+        Command::Mcp => mcp::serve(&cli.flags, env),
         Command::Score(args) => online(score::run(args, &settings, console)),
         Command::Fetch(args) => online(fetch::run(args, &settings, console)),
         Command::Join(args) => join::run(args, &settings, console),
@@ -61,6 +63,8 @@ fn dispatch(cli: &Cli, env: &Environment, console: &mut Console) -> Result<Exit,
 
 fn needs(command: &Command) -> Needs {
     match command {
+        // An agent's client shows no exit codes: mistakes are told by each call.
+        Command::Mcp => Needs::Nothing,
         Command::Join(_)
         | Command::Verify(_)
         | Command::Init(_)
