@@ -58,8 +58,11 @@ pub(super) fn shares(
 pub(super) struct Meeting {
     all: Barrier,
     seen: Mutex<Vec<AttemptFacts>>,
-    by: Box<dyn Fn(&[AttemptFacts]) -> Deserved + Send + Sync>,
+    by: Box<Rule>,
 }
+
+/// What all of them together deserve.
+type Rule = dyn Fn(&[AttemptFacts]) -> Deserved + Send + Sync;
 
 impl Meeting {
     /// Of so many rooms; these facts were known before.
