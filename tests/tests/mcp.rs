@@ -430,6 +430,58 @@ fn no_answer_is_longer_than_it_may_be() {
 }
 
 #[test]
+fn a_mixed_case_comes_with_its_pattern_what_it_owes_and_what_to_do() {
+    let repo = Repo::small();
+    repo.write(
+        "tests/sealed/test_core.py",
+        "from calc import total\n\n\ndef test_draws():\n    with open('/dev/urandom', 'rb') as device:\n        \
+         assert device.read(1)[0] < 128, total([])\n\n\ndef test_three():\n    assert total([1, 2, 3]) == 6\n",
+    );
+    repo.write(
+        "ci/tribunal.toml",
+        "version = 1\n[runs]\nreruns = 20\nheld_out = 0\n",
+    );
+    repo.commit("a coin");
+    let stage = Stage::of(Server::shared(), &repo);
+    let mut agent = Agent::start(&stage.agent());
+    stage.honest_patch("mixed for an agent");
+    let score = json!({"workspace": path(&stage), "wait_seconds": 200});
+    let mixed = agent.call("score", score);
+    mixed.expect_ok();
+    let finding = &mixed.fields()["findings"][0];
+    assert_eq!(
+        finding["case"], "tests/sealed/test_core.py::test_draws",
+        "{:#}",
+        mixed.result
+    );
+    // As the report has it, letter by letter.
+    let report = tribunal_tests::client::report(&stage.workspace.path().join("ci_out"));
+    let cases = report["cases"].as_array().unwrap().iter();
+    let case = cases
+        .clone()
+        .find(|case| case["node"] == finding["case"])
+        .unwrap();
+    let outcomes = case["outcomes"].as_array().unwrap().iter();
+    let letters: Vec<&str> = outcomes
+        .map(|outcome| if outcome == "passed" { "P" } else { "F" })
+        .collect();
+    let pattern = finding["attempts"].as_str().unwrap();
+    assert!(
+        pattern.starts_with(&format!("{} (", letters.join(" "))),
+        "{pattern}"
+    );
+    assert!(letters.contains(&"P") && letters.contains(&"F"));
+    let owed = finding["owed"].as_str().unwrap();
+    assert!(owed.starts_with("neither a pin nor a property"), "{owed}");
+    let next = finding["next"].as_str().unwrap();
+    assert!(next.starts_with("let the product do without"), "{next}");
+    for part in [pattern, owed, next] {
+        assert!(mixed.text().contains(part), "{part}: {}", mixed.text());
+    }
+    agent.close();
+}
+
+#[test]
 fn no_tool_tells_more_than_the_agents_level() {
     for (level, named) in [("verdict", false), ("names", true)] {
         let repo = quick();
