@@ -112,7 +112,11 @@ fn a_restart_loses_no_message_however_the_server_ended() {
     let (secret, _) = secrets(folder.path());
     let nobody = Receiver::new(|_, _| 503);
     let address = nobody.address().to_owned();
-    let server = Server::with_config(&webhook(&address, &secret));
+    // One that is never there holds up nobody else.
+    let deaf = format!(
+        "[[notify.webhook]]\nname = \"deaf\"\nurl = \"http://127.0.0.1:9/\"\nsecret = \"{secret}\"\n"
+    );
+    let server = Server::with_config(&(webhook(&address, &secret) + &deaf));
     let stage = Stage::small(&server);
     let first = stage.honest_patch("first");
     stage.score(&stage.agent(), "first").expect_code(0);

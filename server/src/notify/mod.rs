@@ -30,8 +30,8 @@ use zeroize::Zeroizing;
 
 /// The store is looked into so often.
 const EVERY: Duration = Duration::from_secs(1);
-/// Ends and messages taken at once.
-const MANY: u32 = 256;
+/// Ends taken at once, and messages of one target.
+const MANY: u32 = 64;
 /// No pause is longer.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -75,9 +75,21 @@ enum Heard {
     Yes,
     /// It never will be.
     Never,
-    /// Perhaps later, not before this has passed.
-    Later(Duration),
+    /// Perhaps later.
+    Later(Ill),
 }
+
+/// What is not as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ill {
+    /// This message: its commit is not there yet, its token is wrong. Others may fare better.
+    Message,
+    /// The target: it wants no message before this has passed.
+    Target(Duration),
+}
+
+/// Targets that are left alone, and until when.
+type Quiet = BTreeMap<String, UnixTime>;
 
 /// Look at what files say, as `check-config` does.
 ///
@@ -109,19 +121,22 @@ pub struct Notifier {
 impl Notifier {
     /// Until it is dropped. What was under way then is told again, under the same name.
     pub async fn run(self) {
+        let mut quiet = Quiet::new();
         loop {
-            if let Err(error) = self.round().await {
+            if let Err(error) = self.round(&mut quiet).await {
                 tracing::warn!(%error, "messages could not be told");
             }
             tokio::time::sleep(EVERY).await;
         }
     }
 
-    async fn round(&self) -> Result<(), NotifyError> {
+    async fn round(&self, quiet: &mut Quiet) -> Result<(), NotifyError> {
         let notify = self.held.borrow().notify.clone();
         self.compose(&notify).await?;
         let now = clock::now();
-        let due = store::off(&self.store, move |s| s.due(now, MANY)).await?;
+        let mut due = store::off(&self.store, move |s| s.due(now, MANY)).await?;
+        quiet.retain(|_, until| *until > now);
+        due.retain(|delivery| !quiet.contains_key(&delivery.message.target));
         if due.is_empty() {
             return Ok(());
         }
@@ -133,7 +148,9 @@ impl Notifier {
         }
         // One that does not answer holds up nobody else.
         let all = targets.values().map(|own| self.tell(&notify, &post, own));
-        futures::future::try_join_all(all).await?;
+        let told = futures::future::try_join_all(all).await?;
+        let ill = targets.into_keys().zip(told);
+        quiet.extend(ill.filter_map(|(target, until)| Some((target, until?))));
         Ok(())
     }
 
@@ -152,24 +169,30 @@ impl Notifier {
         }
     }
 
-    /// What waits for one target, oldest first, until one is put off: the rest would fare no better.
+    /// What waits for one target, oldest first, until the target itself is ill; until when it is to be left alone then.
     async fn tell(
         &self,
         notify: &Notify,
         post: &Post,
         own: &[Delivery],
-    ) -> Result<(), NotifyError> {
+    ) -> Result<Option<UnixTime>, NotifyError> {
         for delivery in own {
             let heard = self.try_once(notify, post, delivery).await;
             let (number, age) = (delivery.number, clock::now().0 - delivery.created.0);
             let given_up = u64::try_from(age).unwrap_or(0) >= notify.give_up.as_secs();
             match heard {
-                Heard::Later(least) if !given_up => {
+                Heard::Later(ill) if !given_up => {
                     self.observer.note(Happening::Told(Told::Later));
+                    let least = match ill {
+                        Ill::Message => Duration::ZERO,
+                        Ill::Target(least) => least,
+                    };
                     let pause = pause(notify.retry, delivery.tries, jitter()).max(least);
                     let due = UnixTime(clock::now().0.saturating_add(seconds(pause)));
                     store::off(&self.store, move |s| s.put_off(number, due)).await?;
-                    return Ok(());
+                    if let Ill::Target(_) = ill {
+                        return Ok(Some(due));
+                    }
                 }
                 Heard::Yes | Heard::Never | Heard::Later(_) => {
                     let told = match heard {
@@ -185,7 +208,7 @@ impl Notifier {
                 }
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     async fn try_once(&self, notify: &Notify, post: &Post, delivery: &Delivery) -> Heard {
@@ -206,7 +229,7 @@ impl Notifier {
             }
             Some(Err(error)) => {
                 tracing::warn!(id, target, %error, "a message was not heard");
-                Heard::Later(Duration::ZERO)
+                Heard::Later(Ill::Target(Duration::ZERO))
             }
         }
     }
@@ -286,10 +309,14 @@ fn place(target: &StatusTarget, head: &str) -> Endpoint {
 fn heard(answer: Answer, is_status: bool) -> Heard {
     match answer.status {
         200..=299 => Heard::Yes,
-        // Gone, or a commit that is not there, or a state that it has already.
         410 => Heard::Never,
-        400 | 409 | 422 if is_status => Heard::Never,
-        _ => Heard::Later(answer.retry_after.unwrap_or_default().min(LONGEST)),
+        // GitLab: the commit has that very state already.
+        400 | 409 if is_status => Heard::Never,
+        // Not there yet: who scores before pushing is told by a later try.
+        404 | 422 if is_status => Heard::Later(Ill::Message),
+        _ => Heard::Later(Ill::Target(
+            answer.retry_after.unwrap_or_default().min(LONGEST),
+        )),
     }
 }
 

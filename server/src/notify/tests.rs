@@ -162,25 +162,16 @@ fn pauses_double_up_to_an_hour_and_answers_are_told_apart() {
         status,
         retry_after: None,
     };
+    let ill = Heard::Later(Ill::Target(Duration::ZERO));
     for (status, webhook, commit_status) in [
         (204, Heard::Yes, Heard::Yes),
-        (
-            302,
-            Heard::Later(Duration::ZERO),
-            Heard::Later(Duration::ZERO),
-        ),
-        (
-            401,
-            Heard::Later(Duration::ZERO),
-            Heard::Later(Duration::ZERO),
-        ),
+        (302, ill, ill),
+        (400, ill, Heard::Never),
+        (401, ill, ill),
+        (404, ill, Heard::Later(Ill::Message)),
         (410, Heard::Never, Heard::Never),
-        (422, Heard::Later(Duration::ZERO), Heard::Never),
-        (
-            503,
-            Heard::Later(Duration::ZERO),
-            Heard::Later(Duration::ZERO),
-        ),
+        (422, ill, Heard::Later(Ill::Message)),
+        (503, ill, ill),
     ] {
         assert_eq!(heard(answer(status), false), webhook, "{status}");
         assert_eq!(heard(answer(status), true), commit_status, "{status}");
@@ -189,5 +180,129 @@ fn pauses_double_up_to_an_hour_and_answers_are_told_apart() {
         status: 429,
         retry_after: Some(Duration::from_secs(90)),
     };
-    assert_eq!(heard(slow, true), Heard::Later(Duration::from_secs(90)));
+    let told = Heard::Later(Ill::Target(Duration::from_secs(90)));
+    assert_eq!(heard(slow, true), told);
+}
+
+#[tokio::test]
+async fn what_is_heard_of_nobody_is_put_off_and_given_up_at_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    // A port that was free a moment ago and is held without anybody listening.
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/", held.local_addr().unwrap());
+    let hook = Webhook {
+        name: "deaf".to_owned(),
+        repositories: Vec::new(),
+        url: url.parse().unwrap(),
+        secret,
+    };
+    let mut config = Config::default();
+    config.notify.webhooks.push(hook);
+    let store: Arc<dyn Store> = Arc::new(crate::store::MemoryStore::new());
+    let asked = completed().asked;
+    let aborted = Aborted::new(AbortedCode::Internal, "it broke");
+    store.create_score(&asked).unwrap();
+    store
+        .abort_score(&asked.id, clock::now(), &aborted)
+        .unwrap();
+    let (change, watched) = watch::channel(config);
+    let notifier = Notifier {
+        store: Arc::clone(&store),
+        held: watched,
+        observer: crate::metrics::nobody(),
+    };
+    let mut quiet = Quiet::new();
+    notifier.round(&mut quiet).await.unwrap();
+    assert!(quiet["webhook deaf"] > clock::now());
+    let later = UnixTime(clock::now().0 + 60);
+    assert_eq!(store.due(later, 9).unwrap()[0].tries, 1);
+    assert!(store.untold(9).unwrap().is_empty());
+    // The target is left alone, whatever else is due for it.
+    store.put_off(1, UnixTime(0)).unwrap();
+    notifier.round(&mut quiet).await.unwrap();
+    assert_eq!(store.due(later, 9).unwrap()[0].tries, 2);
+    change.send_modify(|config| config.notify.give_up = Duration::ZERO);
+    notifier.round(&mut Quiet::new()).await.unwrap();
+    assert_eq!(store.deliveries().unwrap(), 0);
+}
+
+/// An authority, and its certificate for 127.0.0.1.
+fn certificate(folder: &std::path::Path, name: &str) {
+    let status = std::process::Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+        .args(["ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
+        .args([
+            "-subj",
+            "/CN=receiver",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+        ])
+        .args([
+            "-keyout",
+            &format!("{name}.key"),
+            "-out",
+            &format!("{name}.pem"),
+        ])
+        .current_dir(folder)
+        .stderr(std::process::Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_receiver_is_told_over_tls_only_if_its_authority_is_known() {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["ours", "other"] {
+        certificate(folder.path(), name);
+    }
+    let file = |name: &str| folder.path().join(name);
+    let chain = CertificateDer::from_pem_file(file("ours.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(file("ours.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![chain], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                continue;
+            };
+            let mut request = vec![0; 4096];
+            let length = stream.read(&mut request).await.unwrap();
+            let answer = b"HTTP/1.1 202 taken\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+            stream.flush().await.unwrap();
+            return String::from_utf8(request[..length].to_vec()).unwrap();
+        }
+    });
+    let to: Endpoint = format!("https://{address}/a?b=c").parse().unwrap();
+    let header = [("webhook-id", Zeroizing::new("msg_1".to_owned()))];
+    for ca in [None, Some(file("other.pem"))] {
+        let post = Post::new(ca.as_deref()).unwrap();
+        let told = post.send(&to, &header, "{}").await;
+        assert!(matches!(told, Err(NotifyError::Unheard(_))), "{told:?}");
+    }
+    let post = Post::new(Some(&file("ours.pem"))).unwrap();
+    let answer = post.send(&to, &header, "{}").await.unwrap();
+    let wait = Some(Duration::from_secs(7));
+    assert_eq!((answer.status, answer.retry_after), (202, wait));
+    let request = serving.await.unwrap();
+    assert!(request.starts_with("POST /a?b=c HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("webhook-id: msg_1\r\n"), "{request}");
+    assert!(Post::new(Some(&file("none.pem"))).is_err());
 }

@@ -310,7 +310,7 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// `Missing` where it is settled already.
     fn tell(&self, score: &ScoreId, at: UnixTime, messages: &[Message]) -> Result<(), StoreError>;
-    /// Messages whose time has come, oldest first.
+    /// Messages whose time has come, oldest first, at most so many for each target: none waits behind another's.
     ///
     /// # Errors
     /// The disk or the database.

@@ -4,6 +4,7 @@ use super::super::StoreError;
 use super::super::delivery::{Delivery, Message};
 use super::super::record::ScoreRecord;
 use super::Shelves;
+use std::collections::BTreeMap;
 use tribunal_core::id::{ScoreId, UnixTime};
 
 #[derive(Default)]
@@ -51,8 +52,15 @@ impl Shelves {
     }
 
     pub(super) fn due(&self, at: UnixTime, limit: u32) -> Vec<Delivery> {
+        let mut places: BTreeMap<&str, u32> = BTreeMap::new();
         let due = self.post.waiting.iter().filter(|d| d.due <= at);
-        due.take(limit as usize).cloned().collect()
+        due.filter(|d| {
+            let place = places.entry(d.message.target.as_str()).or_default();
+            *place += 1;
+            *place <= limit
+        })
+        .cloned()
+        .collect()
     }
 
     pub(super) fn waiting(&self) -> u64 {

@@ -85,7 +85,12 @@ fn delivery_of(row: &Row<'_>) -> rusqlite::Result<Delivery> {
 
 pub(super) fn due(c: &Connection, at: UnixTime, limit: u32) -> Result<Vec<Delivery>, StoreError> {
     let mut statement = c
-        .prepare_cached("SELECT * FROM deliveries WHERE due <= ?1 ORDER BY number LIMIT ?2")
+        .prepare_cached(
+            "SELECT * FROM (
+                 SELECT *, row_number() OVER (PARTITION BY target ORDER BY number) AS place
+                 FROM deliveries WHERE due <= ?1
+             ) WHERE place <= ?2 ORDER BY number",
+        )
         .map_err(broken)?;
     let rows = statement
         .query_map(params![at.0, limit], delivery_of)
