@@ -143,6 +143,9 @@ pub struct Join {
     /// Whose change set is expected
     #[arg(long, value_enum, default_value_t = ChangeSet::Agent)]
     pub change_set: ChangeSet,
+    /// Append what came of it to this file, as Markdown for the page of a CI job
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
 }
 
 /// Whose change set a join expects.

@@ -8,12 +8,14 @@ mod findings;
 mod fixes;
 mod lanes;
 mod pages;
+mod summary;
 
 use explain::explain_case;
 pub use explain::{explain, ledger, ledger_line};
 pub use findings::{Finding, findings};
 pub use fixes::{finding_lines, fixes, warnings};
 pub use pages::Pages;
+pub use summary::summary;
 
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -6,11 +6,16 @@ use crate::console::{Console, Tone};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::gate::{self, Joined};
+use crate::report;
 use crate::workspace::Workspace;
+use std::io::Write as _;
 use std::path::Path;
 use tribunal_core::id::CommitId;
-use tribunal_core::join::{Expected, Join};
+use tribunal_core::join::{Expected, Join, Known};
 use tribunal_core::verify::{Check, CheckResult, Step};
+
+/// Characters of what to fix in a summary.
+const FIXES: usize = 8000;
 
 /// Print exactly the join's line, and why it is blocked beside it.
 pub(super) fn run(
@@ -19,6 +24,7 @@ pub(super) fn run(
     console: &mut Console,
 ) -> Result<Exit, Failure> {
     let joined = joined(args, settings)?;
+    summarize(args, &joined.join)?;
     console.say(&joined.join.to_string());
     console.json(&gate::json_of(&joined.join, &joined.source));
     tell_failures(&joined.join, console);
@@ -32,6 +38,7 @@ pub(super) fn run_verify(
     console: &mut Console,
 ) -> Result<Exit, Failure> {
     let Joined { join, ring, source } = joined(args, settings)?;
+    summarize(args, &join)?;
     for check in join.checks() {
         let line = check_line(check, console);
         console.say(&line);
@@ -66,6 +73,40 @@ pub(super) fn tell_failures(join: &Join, console: &mut Console) {
             CheckResult::NotAsked(_) | CheckResult::Held(_) => {}
         }
     }
+}
+
+/// Markdown for a CI job's page, where that was asked for.
+fn summarize(args: &cli::Join, join: &Join) -> Result<(), Failure> {
+    let Some(path) = &args.summary else {
+        return Ok(());
+    };
+    // A report that its verdicts do not vouch for says nothing here.
+    let vouched = join
+        .words()
+        .iter()
+        .all(|word| matches!(word, Known::Signed(_)))
+        && join.failures().all(|check| check.step != Step::Report);
+    let report = std::fs::read(args.dir.join(report::NAME)).ok();
+    let report = report
+        .filter(|_| vouched)
+        .and_then(|bytes| report::parse(&bytes).ok());
+    let fixes = report
+        .map(|report| report::fixes(&report, FIXES))
+        .unwrap_or_default();
+    let append = || {
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)?;
+        file.write_all(report::summary(join, &fixes).as_bytes())
+    };
+    append().map_err(|error: std::io::Error| {
+        Failure::usage(
+            "write the summary",
+            format!("{}: {error}", path.display()),
+            "name a file that can be written with --summary",
+        )
+    })
 }
 
 fn check_line(check: &Check, console: &Console) -> String {
