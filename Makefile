@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build image demo picture selftest verify libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
+.PHONY: help bootstrap build dist image demo picture selftest verify libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -11,6 +11,9 @@ bootstrap: ## install and start what is missing: Docker Engine, mmdebstrap
 
 build: ## both binaries, into target/debug
 	cargo build --locked --bins
+
+dist: ## one static client for CI jobs: dist/tribunal and its SHA-256
+	deploy/dist.sh
 
 image: bootstrap build ## the runner image tribunal/python:3.13
 	deploy/image.sh
@@ -49,6 +52,7 @@ check: ## formatting, lints, licences
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	deploy/ruff.sh
+	deploy/lint-ci.sh
 	@if command -v buf >/dev/null; then cd proto && buf lint; else echo "buf is not installed: the proto's names are not checked here"; fi
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "cargo-deny is not installed: licences and bans are not checked here"; fi
 
