@@ -18,14 +18,17 @@ struct Object {
 
 type Visit = unsafe extern "C" fn(*mut Object, *mut c_void) -> c_int;
 type Traverse = unsafe extern "C" fn(*mut Object, Visit, *mut c_void) -> c_int;
+type IsCollected = unsafe extern "C" fn(*mut Object) -> c_int;
 
-/// A type, as far as it matters: its flags and how to see what its instances hold.
+/// A type, as far as it matters: its flags, how to see what its instances hold, and which of them may be asked.
 #[repr(C)]
 struct Kind {
     _before: [usize; 21],
     flags: u64,
     _doc: usize,
     traverse: Option<Traverse>,
+    _between: [usize; 17],
+    is_collected: Option<IsCollected>,
 }
 
 struct Walk {
@@ -70,7 +73,10 @@ pub(crate) unsafe extern "C" fn tribunal_keep(objects: *const *mut c_void, count
                 return (*told.cast::<Walk>()).made;
             };
             let kind = &*(*object).kind;
-            if let (true, Some(traverse)) = (kind.flags & COLLECTED != 0, kind.traverse) {
+            // Types that an extension wrote down are not to be asked, though types are.
+            let collected = kind.flags & COLLECTED != 0
+                && kind.is_collected.is_none_or(|is_collected| is_collected(object) != 0);
+            if let (true, Some(traverse)) = (collected, kind.traverse) {
                 traverse(object, visit, told);
             }
         }

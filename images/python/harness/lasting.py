@@ -5,6 +5,7 @@ the pages that an attempt would copy. What a start made lives as long as the sta
 the objects; where heads of objects are not laid out as it knows them nothing is done.
 """
 
+import array
 import ctypes
 import gc
 import sys
@@ -24,8 +25,8 @@ def keep() -> int:
     walk.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
     objects = gc.get_objects()
     objects += _of_codes(objects)
-    places = (ctypes.c_void_p * len(objects))(*map(id, objects))
-    return int(walk(places, len(objects)))
+    places = array.array("Q", map(id, objects))
+    return int(walk(places.buffer_info()[0], len(objects)))
 
 
 def _as_known() -> bool:

@@ -70,3 +70,18 @@ def test_every_attempt_of_a_start_begins_alike(open_room, isolation):
     assert told[3]["product"] == told[0]["product"]
     for key in ("random", "counter", "cached", "re", "filters", "handlers", "names"):
         assert told[3]["here"][key] == told[0]["here"][key], key
+
+
+def test_what_a_start_made_is_not_counted_in_attempts(open_room):
+    """Counting references writes to a page, and the first write after a fork copies it."""
+    sealed = """
+import sys, json, decimal
+IMMORTAL = 1 << 30
+def test_kept():
+    for kept in (json.dumps, json.dumps.__code__.co_consts, json, decimal.Decimal, vars(json)):
+        assert sys.getrefcount(kept) > IMMORTAL
+    assert sys.getrefcount(test_kept) < IMMORTAL
+    assert sys.getrefcount(object()) < IMMORTAL
+"""
+    attempt = open_room({"tests/sealed/test_a.py": sealed}).attempt(0)
+    assert attempt.outcomes() == {"tests/sealed/test_a.py::test_kept": "passed"}, attempt.failures()
