@@ -124,7 +124,8 @@ async fn from_outside() {
         assert!(memory as u64 > limits.memory + limits.tmp);
         assert!((memory as u64) < limits.memory + limits.tmp + (512 << 20));
         assert_eq!(host.pids_limit, Some(i64::from(limits.pids) + 18));
-        assert_eq!(host.nano_cpus, Some(1_000_000_000));
+        // One for the attempt, and PID 1's share.
+        assert_eq!(host.nano_cpus, Some(1_500_000_000));
         assert!(host.oom_score_adj.unwrap() <= 0);
         assert_eq!(host.init, Some(false));
         assert_eq!(host.auto_remove, Some(false));

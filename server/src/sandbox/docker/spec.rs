@@ -43,6 +43,8 @@ const HARNESS: u64 = 64 * MIB;
 const PER_START: u64 = 96 * MIB;
 /// Processes and threads of the harness, beside two per interpreter start.
 const HARNESS_PIDS: i64 = 16;
+/// PID 1 reads records and forks beside an attempt, which would be made to wait for it until the next tenth of a second.
+const HARNESS_NANO_CPUS: i64 = 500_000_000;
 const PAGE: u64 = 4096;
 /// What the transport needs beside the bodies of its cassettes, which PID 1 holds too; and its threads.
 const TRANSPORT: u64 = 64 * MIB;
@@ -137,7 +139,9 @@ impl RoomSpec<'_> {
             dns: network.dns,
             dns_search: network.dns_search,
             sysctls: network.sysctls,
-            nano_cpus: Some(i64::from(limits.cpus.clamp(1, self.cores)) * 1_000_000_000),
+            nano_cpus: Some(
+                i64::from(limits.cpus.clamp(1, self.cores)) * 1_000_000_000 + HARNESS_NANO_CPUS,
+            ),
             oom_score_adj: Some(match self.shield {
                 Shield::Lowered => -500,
                 Shield::Plain => 0,
