@@ -58,7 +58,9 @@ fn an_allowed_and_a_blocked_merge() {
     assert!(page.starts_with("### Tribunal: MERGE_OK\n"), "{page}");
     assert_eq!(page.matches("✅ PASS").count(), 3, "{page}");
 
-    stage.workspace.git(&["reset", "-q", "--hard", "origin/main"]);
+    stage
+        .workspace
+        .git(&["reset", "-q", "--hard", "origin/main"]);
     stage.wrong_patch("blocked");
     let (code, said, page) = gate(&stage, &key, "blocked");
     assert_eq!(code, 1, "{said}");
@@ -83,7 +85,10 @@ fn only_the_pinned_key_opens_it() {
 
 fn install(url: &str, sha256: &str, folder: &Path) -> Output {
     let mut command = Command::new("sh");
-    command.arg(ci("install.sh")).args([url, sha256]).arg(folder);
+    command
+        .arg(ci("install.sh"))
+        .args([url, sha256])
+        .arg(folder);
     command.output().unwrap()
 }
 
@@ -100,7 +105,10 @@ fn a_client_that_is_not_the_pinned_one_is_not_installed() {
     let other = install(&url, &"0".repeat(64), &folder);
     assert_eq!(other.status.code(), Some(5));
     let said = String::from_utf8(other.stderr).unwrap();
-    assert!(said.contains(&sha256) && said.contains("not installed"), "{said}");
+    assert!(
+        said.contains(&sha256) && said.contains("not installed"),
+        "{said}"
+    );
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 
     assert!(install(&url, &sha256, &folder).status.success());

@@ -75,7 +75,9 @@ pub(crate) unsafe extern "C" fn tribunal_keep(objects: *const *mut c_void, count
             let kind = &*(*object).kind;
             // Types that an extension wrote down are not to be asked, though types are.
             let collected = kind.flags & COLLECTED != 0
-                && kind.is_collected.is_none_or(|is_collected| is_collected(object) != 0);
+                && kind
+                    .is_collected
+                    .is_none_or(|is_collected| is_collected(object) != 0);
             if let (true, Some(traverse)) = (collected, kind.traverse) {
                 traverse(object, visit, told);
             }
