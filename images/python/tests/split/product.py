@@ -319,6 +319,14 @@ def send_raw(data):
     os.write(peer._links[0].fileno(), data)
 
 
+def send_raw_alone(data):
+    """No answer of its own follows."""
+    import signal
+
+    send_raw(data)
+    signal.pause()
+
+
 def dataclass_of(x, y):
     return P(x, y)
 
