@@ -102,8 +102,8 @@ def apply(seed: int) -> None:
     from hypothesis import settings
     from hypothesis.internal import entropy
 
-    # What a start made is immortal, and the collector names no immortal object as a referrer: where that is so, Hypothesis
-    # does not warn of generators that nobody seems to hold.
+    # What a start made is immortal, and the collector names no immortal object as a referrer: where that is so,
+    # Hypothesis does not warn of generators that nobody seems to hold.
     entropy.FREE_THREADED_CPYTHON = True
     # It would time each collection of garbage from its first property on, for deadlines: there are none, and the case
     # in which the collection falls would seem to read a clock.

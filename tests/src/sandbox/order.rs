@@ -157,6 +157,7 @@ impl Order {
                 let start = index % u32::try_from(self.starts.len()).unwrap();
                 let mut attempt = self.attempt(index);
                 attempt.start = start;
+                attempt.start_in_score = start;
                 attempt.pins.hash_seed = self.starts[start as usize];
                 attempt
             })
