@@ -64,7 +64,7 @@ fn an_allowed_and_a_blocked_merge() {
     stage.wrong_patch("blocked");
     let (code, said, page) = gate(&stage, &key, "blocked");
     assert_eq!(code, 1, "{said}");
-    let line = "MERGE_BLOCKED: oracle_integrity=PASS flake_lease=PASS src_score=FAIL";
+    let line = "MERGE_BLOCKED: src_score=FAIL oracle_integrity=PASS flake_lease=PASS";
     assert!(said.trim_end().ends_with(line), "{said}");
     assert!(page.starts_with("### Tribunal: MERGE_BLOCKED\n"), "{page}");
     assert!(page.contains("| `src_score` | ❌ FAIL |"), "{page}");
@@ -81,6 +81,7 @@ fn only_the_pinned_key_opens_it() {
     assert_eq!(code, 5, "{said}");
     assert!(page.starts_with("### Tribunal: MERGE_BLOCKED\n"), "{page}");
     assert!(!page.contains("✅"), "{page}");
+    other.shutdown();
 }
 
 fn install(url: &str, sha256: &str, folder: &Path) -> Output {
