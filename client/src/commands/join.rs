@@ -86,10 +86,7 @@ fn summarize(args: &cli::Join, join: &Join) -> Result<(), Failure> {
         .iter()
         .all(|word| matches!(word, Known::Signed(_)))
         && join.failures().all(|check| check.step != Step::Report);
-    let report = std::fs::read(args.dir.join(report::NAME)).ok();
-    let report = report
-        .filter(|_| vouched)
-        .and_then(|bytes| report::parse(&bytes).ok());
+    let report = vouched.then(|| report::in_folder(&args.dir).ok()).flatten();
     let fixes = report
         .map(|report| report::fixes(&report, FIXES))
         .unwrap_or_default();

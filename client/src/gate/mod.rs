@@ -180,10 +180,7 @@ pub fn json_of(join: &Join, source: &KeySource) -> Value {
     let [src_score, oracle_integrity, flake_lease] = join.words();
     json!({
         "join": join.to_string(),
-        "decision": match join.decision() {
-            Decision::MergeOk => "MERGE_OK",
-            Decision::MergeBlocked(_) => "MERGE_BLOCKED",
-        },
+        "decision": join.decision().word(),
         "exit": exit_of(join).code(),
         "words": {
             "src_score": src_score.to_string(),

@@ -4,7 +4,7 @@
 
 use super::budget::Answer;
 use super::errors::ErrorAnswer;
-use super::parts::{CheckAnswer, FindingAnswer, LINE, Words, decision, failed_checks, key, lines};
+use super::parts::{CheckAnswer, FindingAnswer, LINE, Words, failed_checks, key, lines};
 use crate::failure::Failure;
 use crate::report::{findings, warnings};
 use crate::scoring::Concluded;
@@ -165,7 +165,7 @@ impl ScoreAnswer {
             }
         };
         Self {
-            decision: Some(decision(join)),
+            decision: Some(join.decision().word().to_owned()),
             words: Some(Words::of(join)),
             findings: found.iter().map(FindingAnswer::from).collect(),
             lines: found.iter().map(lines).collect(),

@@ -8,7 +8,7 @@ use crate::report::{Finding, finding_lines};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 use std::fmt;
-use tribunal_core::join::{Decision, Join};
+use tribunal_core::join::Join;
 use tribunal_core::text::shown;
 use tribunal_core::verify::{CheckResult, Step};
 use tribunal_proto::v1::VerdictWords;
@@ -133,15 +133,6 @@ pub(super) fn failed_checks(join: &Join) -> Vec<CheckAnswer> {
             CheckResult::Held(_) | CheckResult::NotAsked(_) => None,
         })
         .collect()
-}
-
-/// `MERGE_OK` or `MERGE_BLOCKED`.
-pub(super) fn decision(join: &Join) -> String {
-    let word = match join.decision() {
-        Decision::MergeOk => "MERGE_OK",
-        Decision::MergeBlocked(_) => "MERGE_BLOCKED",
-    };
-    word.to_owned()
 }
 
 /// Whose keys it was verified with: `file` is the caller's own, `server` proves nothing to a gate.

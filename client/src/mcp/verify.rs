@@ -4,7 +4,7 @@ use super::Sources;
 use super::arguments::VerifyArguments;
 use super::budget::Answer;
 use super::errors::ErrorAnswer;
-use super::parts::{CheckAnswer, Words, decision, failed_checks};
+use super::parts::{CheckAnswer, Words, failed_checks};
 use super::scores::{commit, workspace};
 use crate::config::Needs;
 use crate::failure::Failure;
@@ -38,7 +38,7 @@ pub(super) struct VerifyAnswer {
 pub(super) fn verify(arguments: &VerifyArguments, sources: &Sources) -> VerifyAnswer {
     match joined(arguments, sources) {
         Ok(joined) => VerifyAnswer {
-            decision: Some(decision(&joined.join)),
+            decision: Some(joined.join.decision().word().to_owned()),
             words: Some(Words::of(&joined.join)),
             held: held(&joined),
             checks: failed_checks(&joined.join),

@@ -3,7 +3,7 @@
 //! What a candidate wrote stands in code blocks alone, which nothing in it can end.
 
 use std::fmt::Write as _;
-use tribunal_core::join::{Decision, Join, Known};
+use tribunal_core::join::{Join, Known};
 use tribunal_core::judge::{VerdictKind, Word};
 use tribunal_core::text::shown;
 use tribunal_core::verify::CheckResult;
@@ -15,8 +15,7 @@ const LINE: usize = 300;
 #[must_use]
 pub fn summary(join: &Join, fixes: &str) -> String {
     let mut page = String::new();
-    let merges = matches!(join.decision(), Decision::MergeOk);
-    let title = if merges { "MERGE_OK" } else { "MERGE_BLOCKED" };
+    let title = join.decision().word();
     let _infallible = write!(
         page,
         "### Tribunal: {title}\n\n| verdict | word |\n| --- | --- |\n"

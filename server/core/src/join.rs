@@ -85,6 +85,17 @@ pub enum Decision {
     MergeBlocked(Blocked),
 }
 
+impl Decision {
+    /// The word that the join's line begins with.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::MergeOk => "MERGE_OK",
+            Self::MergeBlocked(_) => "MERGE_BLOCKED",
+        }
+    }
+}
+
 /// The join's answer. Displays as the one line that the protocol fixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Join {
@@ -123,10 +134,11 @@ impl Join {
 
 impl fmt::Display for Join {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.decision.word())?;
         match self.decision {
-            Decision::MergeOk => f.write_str("MERGE_OK"),
+            Decision::MergeOk => Ok(()),
             Decision::MergeBlocked(_) => {
-                f.write_str("MERGE_BLOCKED:")?;
+                f.write_str(":")?;
                 for (kind, word) in VerdictKind::ALL.iter().zip(&self.words) {
                     write!(f, " {}={word}", kind.file_stem())?;
                 }

@@ -137,14 +137,12 @@ async fn at_once(
     let mut facts = ran
         .next()
         .ok_or_else(|| Aborted::new(AbortedCode::Internal, "a run without an order"))?;
-    let first = facts.attempts.first().map(|attempt| attempt.lane);
-    for more in ran {
-        facts.attempts.extend(more.attempts);
-        // In the order of one room: its own lane, then what followed.
-        facts
-            .attempts
-            .sort_by_key(|attempt| (Some(attempt.lane) != first, attempt.index));
-    }
+    let own = facts.attempts.first().map(|attempt| attempt.lane);
+    facts.attempts.extend(ran.flat_map(|more| more.attempts));
+    // In the order of one room: its own lane, then what followed.
+    facts
+        .attempts
+        .sort_by_key(|attempt| (Some(attempt.lane) != own, attempt.index));
     Ok(facts)
 }
 

@@ -37,7 +37,7 @@ PYTEST = ("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 
 class Paid:
-    """The processor time of a container so far, in seconds."""
+    """What a container has had so far: processor time in seconds, and page faults."""
 
     def __init__(self, name: str) -> None:
         found = subprocess.run(
@@ -45,11 +45,17 @@ class Paid:
         ).stdout.strip()
         self._old = Path(f"/sys/fs/cgroup/cpuacct/docker/{found}/cpuacct.usage")
         self._new = Path(f"/sys/fs/cgroup/system.slice/docker-{found}.scope/cpu.stat")
+        old = Path(f"/sys/fs/cgroup/memory/docker/{found}/memory.stat")
+        self._memory = old if old.exists() else self._new.with_name("memory.stat")
 
     def now(self) -> float:
         if self._old.exists():
             return int(self._old.read_text()) / 1e9
         return int(self._new.read_text().split()[1]) / 1e6
+
+    def faults(self) -> int:
+        words = (line.split() for line in self._memory.read_text().splitlines())
+        return next(int(count) for name, count in words if name == "pgfault")
 
 
 def standing(tree: Path, work: Path) -> str:
@@ -83,9 +89,15 @@ def main(words: list[str]) -> int:
                 figures = measured(chosen.cases, chosen.rounds, name, {"shared": shared, "split": split})
         finally:
             subprocess.run(["docker", "rm", "-f", name], check=False, capture_output=True)
-    for way, (wall, cpu) in figures.items():
+    for way, (wall, cpu, faults) in figures.items():
         peer = figures["repeat"]
-        line = {"bench": f"case_{way}", "value": round(cpu, 1), "unit": "us of CPU", "wall": round(wall, 1)}
+        line = {
+            "bench": f"case_{way}",
+            "value": round(cpu, 1),
+            "unit": "us of CPU",
+            "wall": round(wall, 1),
+            "faults of a run": round(faults),
+        }
         print(
             json.dumps(
                 {**line, "vs": "repeat", "ratio": round(cpu / peer[1], 2), "ratio_wall": round(wall / peer[0], 2)}
@@ -94,18 +106,18 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def measured(cases: int, rounds: int, name: str, rooms: dict[str, room.Room]) -> dict[str, tuple[float, float]]:
-    """Wall and CPU microseconds for each case and repeat."""
+def measured(cases: int, rounds: int, name: str, rooms: dict[str, room.Room]) -> dict[str, tuple[float, ...]]:
+    """Wall and CPU microseconds for each case and repeat, and page faults of a run."""
     for opened in rooms.values():
         opened.configure(warm=True)
     paid = {"plain": Paid(name), "repeat": Paid(name), **{way: Paid(opened.name) for way, opened in rooms.items()}}
-    times: dict[str, list[tuple[float, float]]] = {}
+    times: dict[str, list[tuple[float, ...]]] = {}
 
     def timed(way: str, run: Callable[[], None], of: int) -> None:
-        before, begun = paid[way].now(), time.monotonic()
+        faults, before, begun = paid[way].faults(), paid[way].now(), time.monotonic()
         run()
         wall, cpu = time.monotonic() - begun, paid[way].now() - before
-        times.setdefault(way, []).append((wall / of * 1e6, cpu / of * 1e6))
+        times.setdefault(way, []).append((wall / of * 1e6, cpu / of * 1e6, paid[way].faults() - faults))
 
     def pytest(*more: str) -> None:
         command = ["docker", "exec", name, *PYTEST, *more, "tests/sealed"]
@@ -121,10 +133,7 @@ def measured(cases: int, rounds: int, name: str, rooms: dict[str, room.Room]) ->
         timed("repeat", lambda: pytest("-p", "pytest_repeat", "--count", str(REPEATS)), REPEATS * cases)
         for way, opened in rooms.items():
             timed(way, lambda opened=opened: attempt(opened, number), cases)  # type: ignore[misc]  # noqa: B023
-    return {
-        way: (statistics.median(wall for wall, _ in each), statistics.median(cpu for _, cpu in each))
-        for way, each in times.items()
-    }
+    return {way: tuple(map(statistics.median, zip(*each, strict=True))) for way, each in times.items()}
 
 
 if __name__ == "__main__":
