@@ -38,7 +38,7 @@ def logged(threads, lines):
 def shared_once(threads):
     """A lazy value without a lock."""
     made, held = [], []
-    slow = 20000 if heads(time.monotonic_ns()) else 10
+    slow = 400000 if heads(time.monotonic_ns()) else 10
 
     def work():
         if not held:
