@@ -16,5 +16,6 @@ pub mod sandbox;
 pub mod serve;
 pub mod sign;
 pub mod store;
+mod supervisor;
 mod upkeep;
 pub mod wire;

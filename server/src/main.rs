@@ -112,7 +112,7 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
     if let Command::Init = cli.command {
         return admin::init(&path).map(Some);
     }
-    let data = Data::open(&path)?;
+    let data = Data::open(&path)?.signing_with(config.signing.key.clone());
     runtime()?.block_on(command(cli.command, &data, &config, &source))
 }
 

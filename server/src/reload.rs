@@ -4,6 +4,7 @@
 use crate::admin::AdminError;
 use crate::config::{self, Changes, Config};
 use crate::serve;
+use crate::supervisor;
 use crate::wire::Certificates;
 use tokio::sync::{mpsc, watch};
 
@@ -21,15 +22,20 @@ impl Reloads<'_> {
     /// As long as there is somebody who could ask.
     pub(crate) async fn run(mut self, holds: &watch::Sender<Config>, certificates: &Certificates) {
         while self.asked.recv().await.is_some() {
+            supervisor::reloading();
             match self.once(holds, certificates) {
-                Ok(changes) => tracing::info!(
-                    taken_up = changes.taken_up.join(", "),
-                    at_restart = changes.at_restart.join(", "),
-                    "configuration and certificates were read again"
-                ),
+                Ok(changes) => {
+                    tracing::info!(
+                        taken_up = changes.taken_up.join(", "),
+                        at_restart = changes.at_restart.join(", "),
+                        "configuration and certificates were read again"
+                    );
+                    supervisor::ready("the configuration was read again");
+                }
                 Err(error) => {
                     let error = one_line(&error.to_string());
                     tracing::error!(error, "nothing was reloaded; what held still holds");
+                    supervisor::ready("nothing was reloaded; the log says why");
                 }
             }
         }

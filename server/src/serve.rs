@@ -3,33 +3,33 @@
 //! Holds no rule of its own. Nothing listens before everything that scoring needs is there; everything that was started
 //! is ended and awaited, the queue first, then the rooms in the engine, then connections.
 
+mod collector;
+mod marks;
+
 use crate::admin::{AdminError, Data};
 use crate::clock;
 use crate::config::{Config, Plant};
 use crate::image::Step;
 use crate::metrics::{AdminPort, Exporter, Gauges, Happening, Observer, Readiness, nobody};
 use crate::notify::Notifier;
-use crate::pipeline::{
-    self, NoVerdict, PipelineScorer, Recording, Rooms, SealedCases, SealedModes, ToRecord, Vigil,
-};
+use crate::pipeline::{self, PipelineScorer, Rooms, Vigil};
 use crate::queue::Queue;
 use crate::reload::Reloads;
 use crate::repository::{GitRepository, Repository, RepositorySettings};
-use crate::sandbox::Outside;
+use crate::sandbox::Sandbox as _;
 use crate::sandbox::docker::{DockerOptions, DockerSandbox};
-use crate::sandbox::{Sandbox as _, SealMarks};
-use crate::sign::Signer as _;
-use crate::store::{self, Sealed, Store};
-use crate::wire::{CallRate, Collector, Listener, Services, Stops, Tls, WireSettings};
+use crate::store::{self, Store};
+use crate::supervisor;
+use crate::wire::{CallRate, Listener, Services, Stops, Tls, WireSettings};
+use collector::PipelineCollector;
+use marks::StoredMarks;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use tribunal_core::id::{CommitId, Digest, RepoName};
 use tribunal_core::reason::{Aborted, AbortedCode};
-use tribunal_core::request::Caller;
 use tribunal_core::statement::Scorer as ScorerName;
 
 /// What happens before the server is ready, for whoever waits.
@@ -105,8 +105,7 @@ pub async fn serve(
             "ended what a former server left open"
         );
     }
-    let keys = data.keys();
-    let key = keys.signer()?.public().id().clone();
+    let key = crate::admin::known_signer(data, &*store)?;
     let repository = Arc::new(data.repository(repository_settings(data, config))?);
     let swept = sweep_scratch(&repository).await?;
     let sandbox = sandbox(
@@ -125,10 +124,17 @@ pub async fn serve(
     })?;
     tracing::info!(scratch = swept, ?rooms_swept, "swept");
     let engine = engine_host(config);
+    let step = |step: Step| {
+        supervisor::starting(&format!("runner image: {step}"));
+        (watchers.image)(step);
+    };
     let image = tokio::select! {
-        image = crate::admin::provide_default(data, engine.as_deref(), watchers.image) => image?,
+        image = crate::admin::provide_default(data, engine.as_deref(), &step) => image?,
         // A first build takes minutes; who ends it does not wait for it.
-        () = leave.cancelled() => return Ok(()),
+        () = leave.cancelled() => {
+            supervisor::leaving(Duration::ZERO);
+            return Ok(());
+        }
     };
     tracing::info!(image = %image.digest, %key, instance = config.name, "ready");
 
@@ -149,6 +155,10 @@ pub async fn serve(
         Arc::clone(&observer),
     );
     exporter.watch(gauges(&queue, &sandbox, &store));
+    let alive = AbortOnDropHandle::new(tokio::spawn(supervisor::live(
+        queue.clone(),
+        Arc::clone(&store),
+    )));
     let stops = Stops {
         leave: leave.clone(),
         ..Stops::default()
@@ -186,6 +196,7 @@ pub async fn serve(
             port.say(Readiness::Leaving);
         }
         let patience = held.borrow().drain;
+        supervisor::leaving(patience);
         tracing::info!("leaving: no new scores; running ones have {patience:?}");
         tokio::select! {
             () = queue.drain(patience) => {}
@@ -203,6 +214,7 @@ pub async fn serve(
             port.say(Readiness::Ready);
         }
         (watchers.ready)(address);
+        supervisor::ready(&format!("scores are taken at {address}"));
         let reloading = async {
             reloads.run(&holds, &certificates).await;
             std::future::pending().await
@@ -231,6 +243,7 @@ pub async fn serve(
             tracing::error!(%error, what, "a task broke");
         }
     }
+    drop(alive);
     served.map_err(AdminError::from)
 }
 
@@ -253,9 +266,13 @@ pub(crate) fn tls(config: &Config) -> Result<Option<Tls>, AdminError> {
     let read = |path: &std::path::Path| {
         std::fs::read(path).map_err(AdminError::file(format!("read {}", path.display())))
     };
+    let key = files.key.locate().map_err(|error| {
+        let what = format!("read {}", files.key);
+        AdminError::file(what)(std::io::Error::other(error))
+    })?;
     Ok(Some(Tls {
         certificate: read(&files.certificate)?,
-        key: read(&files.key)?.into(),
+        key: read(&key)?.into(),
         client_ca: files.client_ca.as_deref().map(read).transpose()?,
     }))
 }
@@ -324,69 +341,5 @@ fn wire_settings(config: &Config) -> WireSettings {
         uploads: config.uploads.limits.clone(),
         uploads_at_once: config.uploads.at_once,
         collections_at_once: config.calls.collections,
-    }
-}
-
-/// Lists of cases come from the pipeline, and end with the server.
-struct PipelineCollector {
-    rooms: Rooms,
-    close: CancellationToken,
-}
-
-#[async_trait::async_trait]
-impl Collector for PipelineCollector {
-    async fn cases(
-        &self,
-        caller: &Caller,
-        repository: &RepoName,
-        commit: Option<&CommitId>,
-    ) -> Result<SealedCases, NoVerdict> {
-        // A caller that goes away ends its list: the guard cancels what runs in the engine.
-        let cancel = self.close.child_token();
-        let _guard = cancel.clone().drop_guard();
-        pipeline::cases(&self.rooms, caller, repository, commit, cancel).await
-    }
-
-    async fn modes(
-        &self,
-        caller: &Caller,
-        repository: &RepoName,
-        commit: Option<&CommitId>,
-    ) -> Result<SealedModes, NoVerdict> {
-        let cancel = self.close.child_token();
-        let _guard = cancel.clone().drop_guard();
-        pipeline::modes(&self.rooms, caller, repository, commit, cancel).await
-    }
-
-    async fn record(
-        &self,
-        caller: &Caller,
-        repository: &RepoName,
-        wanted: &ToRecord,
-        outside: Arc<dyn Outside>,
-    ) -> Result<Recording, NoVerdict> {
-        let cancel = self.close.child_token();
-        let _guard = cancel.clone().drop_guard();
-        pipeline::record(&self.rooms, caller, repository, wanted, outside, cancel).await
-    }
-}
-
-/// Marks of complete trees, kept with everything else that must not be lost.
-struct StoredMarks(Arc<dyn Store>);
-
-#[async_trait::async_trait]
-impl SealMarks for StoredMarks {
-    async fn is_complete(&self, digest: &Digest) -> Result<bool, Aborted> {
-        let digest = digest.clone();
-        let sealed = store::off(&self.0, move |s| s.is_sealed(&digest)).await?;
-        Ok(sealed == Sealed::Complete)
-    }
-    async fn mark_complete(&self, digest: &Digest) -> Result<(), Aborted> {
-        let digest = digest.clone();
-        Ok(store::off(&self.0, move |s| s.mark_sealed(&digest, clock::now())).await?)
-    }
-    async fn forget(&self, digest: &Digest) -> Result<(), Aborted> {
-        let digest = digest.clone();
-        Ok(store::off(&self.0, move |s| s.forget_sealed(&digest)).await?)
     }
 }

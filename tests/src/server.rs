@@ -65,6 +65,8 @@ pub struct Server {
     /// Where it listened last: one that is started again is found where it was.
     address: Mutex<Option<String>>,
     config: PathBuf,
+    /// What the process sees beside this one's own environment.
+    environment: Vec<(&'static str, String)>,
     kind: Kind,
 }
 
@@ -89,7 +91,7 @@ impl Server {
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(|| {
-            let server = Self::started(Kind::Shared, None);
+            let server = Self::started(Kind::Shared, None, Vec::new());
             // What statics hold is never dropped; so whatever tests keep for a while lies where the server's end removes it.
             let work = server.folder.path().join("work");
             fs::create_dir_all(&work).unwrap();
@@ -101,16 +103,22 @@ impl Server {
     /// A server of this test's own, with a configuration file of this content.
     #[must_use]
     pub fn with_config(config: &str) -> Self {
-        Self::started(Kind::Owned, Some(config))
+        Self::with_environment(config, Vec::new())
+    }
+
+    /// The same, where the process sees these variables.
+    #[must_use]
+    pub fn with_environment(config: &str, environment: Vec<(&'static str, String)>) -> Self {
+        Self::started(Kind::Owned, Some(config), environment)
     }
 
     /// A server of this test's own.
     #[must_use]
     pub fn own() -> Self {
-        Self::started(Kind::Owned, None)
+        Self::started(Kind::Owned, None, Vec::new())
     }
 
-    fn started(kind: Kind, config: Option<&str>) -> Self {
+    fn started(kind: Kind, config: Option<&str>, environment: Vec<(&'static str, String)>) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("tribunal-server-")
             .tempdir()
@@ -130,6 +138,7 @@ impl Server {
             up: Mutex::new(None),
             address: Mutex::new(None),
             config,
+            environment,
             kind,
         };
         server.admin(&["init"]);
@@ -212,6 +221,7 @@ impl Server {
             .arg("--data")
             .arg(self.data())
             .env("TMPDIR", self.temporary())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log);
@@ -250,6 +260,12 @@ impl Server {
     /// Send it a signal.
     pub fn signal(&self, name: &str) {
         kill(self.pid(), name);
+    }
+
+    /// Its configuration file.
+    #[must_use]
+    pub fn config_file(&self) -> &Path {
+        &self.config
     }
 
     /// Its configuration file has this content from now on; whoever reads it is told otherwise.

@@ -1,6 +1,7 @@
 //! The data directory: what is where in it, and who may use it.
 
 use super::AdminError;
+use crate::config::SecretFile;
 use crate::draws::Draws;
 use crate::repository::{GitRepository, RepositorySettings};
 use crate::sign::KeyFolder;
@@ -14,6 +15,7 @@ const INSTANCE: &str = "instance";
 /// A data directory that `init` made.
 pub struct Data {
     path: PathBuf,
+    key: Option<SecretFile>,
 }
 
 /// The right to serve a data directory: one server at a time.
@@ -31,7 +33,7 @@ impl Data {
             std::path::absolute(path).map_err(AdminError::file("find the data directory"))?;
         // One whose keys were lost is one all the same: `key rotate` and `doctor` have to get in.
         if path.join("tribunal.db").is_file() {
-            Ok(Self { path })
+            Ok(Self { path, key: None })
         } else {
             Err(AdminError::NoData(path))
         }
@@ -39,7 +41,14 @@ impl Data {
 
     /// One that `init` just made.
     pub(super) const fn made(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, key: None }
+    }
+
+    /// The same, where a key from outside signs if the configuration names one.
+    #[must_use]
+    pub fn signing_with(mut self, key: Option<SecretFile>) -> Self {
+        self.key = key;
+        self
     }
 
     /// Where it is.
@@ -59,7 +68,7 @@ impl Data {
     /// Its keys.
     #[must_use]
     pub fn keys(&self) -> KeyFolder {
-        KeyFolder::at(self.path.join("keys"))
+        KeyFolder::at(self.path.join("keys")).with(self.key.clone())
     }
 
     /// What its held-out pins are drawn from, made where it has nothing yet.

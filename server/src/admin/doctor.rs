@@ -10,7 +10,7 @@ use crate::pipeline::NoVerdict;
 use crate::repository::{Repository as _, RepositorySettings};
 use crate::sandbox::MarksInMemory;
 use crate::sandbox::docker::{DockerOptions, DockerSandbox, EngineDetails, EngineFacts};
-use crate::sign::Signer as _;
+use crate::sign::{KeyFolderError, Signer as _};
 use crate::store::Store as _;
 use serde_json::json;
 use std::sync::Arc;
@@ -223,6 +223,14 @@ fn key_check(data: &Data) -> Check {
     let name = "key";
     let current = match data.keys().signer() {
         Ok(signer) => signer.public().clone(),
+        Err(error @ (KeyFolderError::Nowhere { .. } | KeyFolderError::Key(_)))
+            if data.keys().outside().is_some() =>
+        {
+            return bad(
+                name,
+                format!("{error}; it comes from outside: mend it there"),
+            );
+        }
         Err(error) => {
             let todo = "bring keys/ back from a backup, or run `tribunal-server key rotate`";
             return bad(name, format!("{error}; {todo}"));

@@ -48,6 +48,9 @@ pub enum AdminError {
     /// A key that signs now.
     #[error("revoke {0}: it is the key that signs now; run `tribunal-server key rotate` first")]
     KeySigns(String),
+    /// A key from outside that may not sign any more.
+    #[error("sign with the key that the configuration names: {0}")]
+    KeyOver(String),
     /// The configuration.
     #[error(transparent)]
     Config(#[from] Mistakes),
@@ -187,6 +190,7 @@ impl AdminError {
             | Self::Argument(_)
             | Self::Usage(_)
             | Self::KeySigns(_)
+            | Self::KeyOver(_)
             | Self::Listen(ListenError::PlainText(_))
             | Self::AdminPort(PortError::Beyond(_)) => Exit::Usage,
             Self::Aborted { source, .. } => match source.code {

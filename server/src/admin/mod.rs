@@ -25,6 +25,7 @@ pub use error::{AdminError, Exit};
 pub(crate) use image::provide_default;
 pub use image::{build_image, list_images};
 pub use init::init;
+pub(crate) use key::known_signer;
 pub use key::{KeyFormat, revoke_key, rotate_key, show_keys};
 pub use oracle::Effort;
 pub use replay::replay;

@@ -102,10 +102,13 @@ pub fn backup(data: &Data, file: &Path) -> Result<Answer, AdminError> {
         return Err(error);
     }
     let bytes = target.metadata().map_err(AdminError::file(what()))?.len();
-    let text = format!(
+    let mut text = format!(
         "{} holds the store and the signing keys: keep it as you keep a private key\n",
         file.display()
     );
+    if let Some(key) = data.keys().outside() {
+        text.push_str(&format!("the key that signs is not in it: {key}\n"));
+    }
     Ok(Answer::lines(text, json!({ "file": file, "bytes": bytes })))
 }
 

@@ -2,7 +2,7 @@
 
 use super::notify;
 use super::unit::{shown_duration, shown_size};
-use super::{Config, LogFormat, Mistake, Mistakes, Plant};
+use super::{Config, LogFormat, Mistake, Mistakes, Plant, SecretFile};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -46,13 +46,22 @@ pub fn check(config: &Config) -> Result<(), Mistakes> {
     if let Some(tls) = &config.listen.tls {
         let files = [
             ("listen.certificate", Some(&tls.certificate)),
-            ("listen.key", Some(&tls.key)),
             ("listen.client_ca", tls.client_ca.as_ref()),
         ];
         for (key, file) in files {
             if let Some(Err(error)) = file.map(std::fs::File::open) {
                 wrong(key, format!("{} cannot be read: {error}", shown_path(file)));
             }
+        }
+    }
+    let tls_key = config.listen.tls.as_ref().map(|tls| &tls.key);
+    let secrets = [
+        ("listen.key", tls_key),
+        ("signing.key", config.signing.key.as_ref()),
+    ];
+    for (key, secret) in secrets {
+        if let Some(Err(why)) = secret.map(readable) {
+            wrong(key, why);
         }
     }
     if let Some(file) = &config.fetch.git_config
@@ -76,6 +85,15 @@ pub fn check(config: &Config) -> Result<(), Mistakes> {
         Ok(())
     } else {
         Err(Mistakes(mistakes))
+    }
+}
+
+fn readable(secret: &SecretFile) -> Result<(), String> {
+    let unread = |error: &dyn std::fmt::Display| format!("{secret} cannot be read: {error}");
+    let file = secret.locate().map_err(|error| unread(&error))?;
+    match std::fs::File::open(file) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(unread(&error)),
     }
 }
 
@@ -109,10 +127,13 @@ impl Config {
         );
         if let Some(tls) = &self.listen.tls {
             line("certificate", path(&tls.certificate));
-            line("key", path(&tls.key));
+            line("key", quoted(&tls.key.to_string()));
             if let Some(ca) = &tls.client_ca {
                 line("client_ca", path(ca));
             }
+        }
+        if let Some(key) = &self.signing.key {
+            line("\n[signing]\nkey", quoted(&key.to_string()));
         }
         let queue = &self.queue;
         line("\n[queue]\nworkers", queue.workers.to_string());

@@ -4,7 +4,7 @@ use super::notify;
 use super::table::Reader;
 use super::{
     Admin, Calls, Config, Engine, Fetch, Keep, Listen, LogFormat, Mistake, Mistakes, Oracle, Plant,
-    ReadyRooms, TlsFiles, Uploads,
+    ReadyRooms, SecretFile, Signing, TlsFiles, Uploads,
 };
 use crate::queue::QueueLimits;
 use crate::repository::Protocol;
@@ -47,6 +47,8 @@ pub fn from_toml(text: &str, folder: &Path) -> Result<Config, Mistakes> {
     }
     let listen_table = root.table("listen");
     listen(listen_table, folder, &mut config.listen, &mut mistakes);
+    let signing_table = root.table("signing");
+    signing(signing_table, folder, &mut config.signing, &mut mistakes);
     let queue_table = root.table("queue");
     queue(
         queue_table,
@@ -85,6 +87,22 @@ fn path(reader: &mut Reader<'_>, key: &'static str, folder: &Path) -> Option<Pat
     reader.text(key).map(|text| folder.join(text))
 }
 
+fn secret(reader: &mut Reader<'_>, key: &'static str, folder: &Path) -> Option<SecretFile> {
+    match SecretFile::of(&reader.text(key)?, folder) {
+        Ok(secret) => Some(secret),
+        Err(error) => {
+            reader.wrong(key, error.to_string());
+            None
+        }
+    }
+}
+
+fn signing(table: Option<&Table>, folder: &Path, signing: &mut Signing, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("signing", table);
+    signing.key = secret(&mut reader, "key", folder);
+    reader.finish(into);
+}
+
 fn listen(table: Option<&Table>, folder: &Path, listen: &mut Listen, into: &mut Vec<Mistake>) {
     let mut reader = Reader::new("listen", table);
     if let Some(address) = reader.parsed("address", "an address and a port like \"127.0.0.1:7443\"")
@@ -92,7 +110,7 @@ fn listen(table: Option<&Table>, folder: &Path, listen: &mut Listen, into: &mut 
         listen.address = address;
     }
     let certificate = path(&mut reader, "certificate", folder);
-    let key = path(&mut reader, "key", folder);
+    let key = secret(&mut reader, "key", folder);
     let client_ca = path(&mut reader, "client_ca", folder);
     match (certificate, key, client_ca) {
         (Some(certificate), Some(key), client_ca) => {

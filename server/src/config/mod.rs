@@ -7,12 +7,14 @@ mod changes;
 mod check;
 mod file;
 mod notify;
+mod secret;
 mod table;
 mod unit;
 
 pub use changes::Changes;
 pub use check::check;
 pub use file::from_toml;
+pub use secret::{CredentialName, SecretError, SecretFile};
 pub use unit::duration;
 
 use crate::notify::Notify;
@@ -30,6 +32,8 @@ pub struct Config {
     pub name: String,
     /// Where it listens.
     pub listen: Listen,
+    /// What signs.
+    pub signing: Signing,
     /// How much runs and waits.
     pub queue: QueueLimits,
     /// How long running scores have when the server is told to leave.
@@ -89,9 +93,16 @@ pub struct TlsFiles {
     /// The server's certificate chain.
     pub certificate: PathBuf,
     /// Its private key.
-    pub key: PathBuf,
+    pub key: SecretFile,
     /// Callers must have a certificate of these authorities.
     pub client_ca: Option<PathBuf>,
+}
+
+/// The signing key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signing {
+    /// It stands outside of the data directory, and others bring it there; `None`: `init` and `key rotate` do.
+    pub key: Option<SecretFile>,
 }
 
 /// Calls and streams.
@@ -179,6 +190,7 @@ impl Default for Config {
                 address: SocketAddr::from(([127, 0, 0, 1], 7443)),
                 tls: None,
             },
+            signing: Signing { key: None },
             queue: QueueLimits {
                 // Never more running attempts than cores: a time-out counts only if the attempt had its CPU.
                 workers: cores,

@@ -2,7 +2,7 @@
 
 use super::table::Reader;
 use super::unit::shown_duration;
-use super::{Mistake, Mistakes};
+use super::{Mistake, Mistakes, SecretFile};
 use crate::notify::{Api, Endpoint, Notify, Project, StatusTarget, Webhook};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,6 +13,7 @@ use tribunal_core::id::RepoName;
 const URL: &str =
     "an address like \"https://host/path\" (http:// on loopback only), without a password";
 const PROJECT: &str = "a project like \"owner/name\"";
+const SECRET: &str = "a file, or \"credential:NAME\"";
 const REPOSITORY: &str = "the name of a repository here";
 
 pub(super) fn read(
@@ -54,7 +55,7 @@ fn webhook(table: &Table, folder: &Path, into: &mut Vec<Mistake>) -> Option<Webh
         ((1..=40).contains(&text.len()) && text.bytes().all(fits)).then(|| text.to_owned())
     });
     let url = reader.needed("url", URL, |text| text.parse::<Endpoint>().ok());
-    let secret = reader.needed("secret", "a file", |text| Some(folder.join(text)));
+    let secret = reader.needed("secret", SECRET, |text| SecretFile::of(text, folder).ok());
     let mut repositories = Vec::new();
     for name in reader.texts("repositories").unwrap_or_default() {
         match name.parse::<RepoName>() {
@@ -79,7 +80,7 @@ fn status(table: &Table, folder: &Path, into: &mut Vec<Mistake>) -> Option<Statu
     });
     let url = reader.needed("url", URL, |text| text.parse::<Endpoint>().ok());
     let project = reader.needed("project", PROJECT, |text| text.parse::<Project>().ok());
-    let token = reader.needed("token", "a file", |text| Some(folder.join(text)));
+    let token = reader.needed("token", SECRET, |text| SecretFile::of(text, folder).ok());
     reader.finish(into);
     Some(StatusTarget {
         repository: repository?,
@@ -117,7 +118,7 @@ pub(super) fn shown(notify: &Notify) -> String {
     for hook in &notify.webhooks {
         line("\n[[notify.webhook]]\nname", quoted(&hook.name));
         line("url", quoted(&hook.url.to_string()));
-        line("secret", path(&hook.secret));
+        line("secret", quoted(&hook.secret.to_string()));
         let names: Vec<&str> = hook.repositories.iter().map(RepoName::as_str).collect();
         line("repositories", toml::Value::from(names).to_string());
     }
@@ -127,7 +128,7 @@ pub(super) fn shown(notify: &Notify) -> String {
         line("api", quoted(target.api.name()));
         line("url", quoted(&target.url.to_string()));
         line("project", quoted(&target.project.to_string()));
-        line("token", path(&target.token));
+        line("token", quoted(&target.token.to_string()));
     }
     text
 }

@@ -25,6 +25,8 @@ fn what_is_shown_says_the_same() {
         certificate = "tls/cert.pem"
         key = "/keys/key.pem"
         client_ca = "ca.pem"
+        [signing]
+        key = "credential:signing-key"
         [queue]
         workers = 3
         stall = "90s"
@@ -68,12 +70,14 @@ fn what_is_shown_says_the_same() {
         api = "gitea"
         url = "https://git.example"
         project = "owner/app"
-        token = "git.token"
+        token = "credential:forge"
     "#;
     let config = parse(text).unwrap();
     let tls = config.listen.tls.clone().unwrap();
     assert_eq!(tls.certificate, Path::new("/etc/tribunal/tls/cert.pem"));
-    assert_eq!(tls.key, Path::new("/keys/key.pem"));
+    assert_eq!(tls.key, SecretFile::Path("/keys/key.pem".into()));
+    let credential = config.signing.key.as_ref().unwrap().to_string();
+    assert_eq!(credential, "credential:signing-key");
     assert_eq!(config.uploads.limits.seconds, 30);
     assert_eq!(config.calls.heartbeat, Duration::from_millis(1500));
     assert_eq!(parse(&config.to_toml()).unwrap(), config);
@@ -201,7 +205,7 @@ fn files_that_are_missing_and_names_that_do_not_fit_are_told() {
         listen: Listen {
             tls: Some(TlsFiles {
                 certificate: "/nonexistent/cert.pem".into(),
-                key: "/nonexistent/key.pem".into(),
+                key: SecretFile::Path("/nonexistent/key.pem".into()),
                 client_ca: None,
             }),
             ..Config::default().listen

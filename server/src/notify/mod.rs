@@ -16,7 +16,7 @@ pub use endpoint::{Endpoint, NoEndpoint};
 pub use target::{Api, NoProject, Notify, Project, StatusTarget, Webhook};
 
 use crate::clock;
-use crate::config::Config;
+use crate::config::{Config, SecretFile};
 use crate::metrics::{Happening, Observer, Told};
 use crate::store::{self, Delivery, Store, StoreError};
 use post::{Answer, Header, Post};
@@ -39,10 +39,10 @@ const LONGEST: Duration = Duration::from_secs(3600);
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
     /// A secret's file.
-    #[error("use {}: {what}", path.display())]
+    #[error("use {place}: {what}")]
     Secret {
         /// Where.
-        path: PathBuf,
+        place: SecretFile,
         /// Why not; nothing of its content.
         what: String,
     },

@@ -1,6 +1,7 @@
 //! Whom to tell: what the operator wrote into the configuration. A candidate, an agent or a repository chooses none of it.
 
 use super::endpoint::Endpoint;
+use crate::config::SecretFile;
 use std::path::PathBuf;
 use std::time::Duration;
 use tribunal_core::id::RepoName;
@@ -42,7 +43,7 @@ pub struct Webhook {
     /// Where.
     pub url: Endpoint,
     /// A file with `whsec_` and the key in base64.
-    pub secret: PathBuf,
+    pub secret: SecretFile,
 }
 
 /// Commit statuses of one repository.
@@ -57,7 +58,7 @@ pub struct StatusTarget {
     /// Its name there: `owner/name`.
     pub project: Project,
     /// A file with the token.
-    pub token: PathBuf,
+    pub token: SecretFile,
 }
 
 /// Interfaces for statuses.

@@ -44,7 +44,7 @@ fn target(api: Api) -> StatusTarget {
         api,
         url: "https://git.example/".parse().unwrap(),
         project: "group/sub/app".parse().unwrap(),
-        token: "/nonexistent".into(),
+        token: SecretFile::Path("/nonexistent".into()),
     }
 }
 
@@ -53,7 +53,7 @@ fn told(record: &ScoreRecord, statuses: Vec<StatusTarget>) -> Vec<crate::store::
         name: "ci".to_owned(),
         repositories: vec!["other".parse().unwrap()],
         url: "https://hooks.example/".parse().unwrap(),
-        secret: "/nonexistent".into(),
+        secret: SecretFile::Path("/nonexistent".into()),
     };
     let all = Webhook {
         name: "all".to_owned(),
@@ -197,7 +197,7 @@ async fn what_is_heard_of_nobody_is_put_off_and_given_up_at_last() {
         name: "deaf".to_owned(),
         repositories: Vec::new(),
         url: url.parse().unwrap(),
-        secret,
+        secret: SecretFile::Path(secret),
     };
     let mut config = Config::default();
     config.notify.webhooks.push(hook);

@@ -52,6 +52,33 @@ pub enum KeyFileError {
     Public(#[from] KeyError),
 }
 
+/// Who keeps a key file from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// This user: its own file, which no other may read.
+    Own,
+    /// The service manager, in a folder that only this service enters: root's file, where an access list for this user
+    /// shows as the group's right to read.
+    Credential,
+}
+
+impl KeyKind {
+    /// What is wrong with such a file, if something is.
+    fn exposed(self, mode: u32, owner: u32, user: u32) -> Option<String> {
+        let (owners_match, open) = match self {
+            Self::Credential if owner == 0 => (true, mode & 0o037),
+            Self::Own | Self::Credential => (owner == user, mode & 0o077),
+        };
+        if open != 0 {
+            Some(format!("its mode is {:03o}", mode & 0o777))
+        } else if !owners_match {
+            Some(format!("its owner is uid {owner}"))
+        } else {
+            None
+        }
+    }
+}
+
 /// A key that was read from a file.
 pub struct FileSigner {
     // SigningKey wipes itself when dropped.
@@ -104,11 +131,19 @@ impl FileSigner {
         Ok(signer)
     }
 
-    /// Read a key.
+    /// Read a key of this user's own.
     ///
     /// # Errors
     /// Where it is exposed, unreadable, or no key.
     pub fn open(path: &Path) -> Result<Self, KeyFileError> {
+        Self::open_as(KeyKind::Own, path)
+    }
+
+    /// Read a key.
+    ///
+    /// # Errors
+    /// Where it is exposed, unreadable, or no key.
+    pub fn open_as(kind: KeyKind, path: &Path) -> Result<Self, KeyFileError> {
         let io = |act| {
             move |source| KeyFileError::Io {
                 act,
@@ -132,11 +167,9 @@ impl FileSigner {
         if !about.is_file() || about.len() > MAX_BYTES {
             return Err(exposed("it is no small plain file".to_owned()));
         }
-        if about.mode() & 0o077 != 0 {
-            return Err(exposed(format!("its mode is {:03o}", about.mode() & 0o777)));
-        }
-        if about.uid() != rustix::process::geteuid().as_raw() {
-            return Err(exposed(format!("its owner is uid {}", about.uid())));
+        let user = rustix::process::geteuid().as_raw();
+        if let Some(what) = kind.exposed(about.mode(), about.uid(), user) {
+            return Err(exposed(what));
         }
         let mut pem = Zeroizing::new(String::with_capacity(MAX_BYTES as usize));
         file.read_to_string(&mut pem).map_err(io("read"))?;
@@ -168,5 +201,37 @@ impl std::fmt::Debug for FileSigner {
     /// The name alone.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "FileSigner({})", self.public.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KeyKind;
+
+    #[test]
+    fn who_may_read_a_key_file() {
+        let (ours, roots, others) = (1000, 0, 7);
+        let table = [
+            (KeyKind::Own, 0o100_600, ours, true),
+            (KeyKind::Own, 0o100_400, ours, true),
+            (KeyKind::Own, 0o100_440, ours, false),
+            (KeyKind::Own, 0o100_400, roots, false),
+            (KeyKind::Own, 0o100_600, others, false),
+            (KeyKind::Credential, 0o100_400, ours, true),
+            (KeyKind::Credential, 0o100_440, ours, false),
+            (KeyKind::Credential, 0o100_400, roots, true),
+            (KeyKind::Credential, 0o100_440, roots, true),
+            (KeyKind::Credential, 0o100_460, roots, false),
+            (KeyKind::Credential, 0o100_444, roots, false),
+            (KeyKind::Credential, 0o100_400, others, false),
+        ];
+        for (kind, mode, owner, fits) in table {
+            let wrong = kind.exposed(mode, owner, ours);
+            assert_eq!(
+                wrong.is_none(),
+                fits,
+                "{kind:?} {mode:o} {owner}: {wrong:?}"
+            );
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! The folder of signing keys: one file a key, and a link to the one that signs now.
 //!
+//! Or one key outside of it, which others bring and exchange; then nothing is drawn here.
+//!
 //! Rotation adds a key and moves the link in one step; old private halves stay until the operator removes them, nothing
 //! signs with them. Another process may rotate while the server runs: the next score signs with the new key.
 
-use super::file::{FileSigner, KeyFileError};
+use super::file::{FileSigner, KeyFileError, KeyKind};
 use super::{Signer, SignerError};
+use crate::config::{SecretError, SecretFile};
 use crate::pipeline::SigningKey;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
@@ -35,11 +38,25 @@ pub enum KeyFolderError {
     /// No entropy.
     #[error(transparent)]
     Entropy(#[from] SignerError),
+    /// A key from outside that is nowhere.
+    #[error("find the signing key {place}: {source}")]
+    Nowhere {
+        /// What the configuration says.
+        place: SecretFile,
+        /// Why.
+        source: SecretError,
+    },
+    /// It is for others to exchange.
+    #[error(
+        "draw a key: {0} of the configuration signs; put another one there and restart the server"
+    )]
+    Outside(SecretFile),
 }
 
 /// A folder of keys.
 pub struct KeyFolder {
     folder: PathBuf,
+    outside: Option<SecretFile>,
     /// The key that was read last, with the file it came from.
     read: Mutex<Option<(PathBuf, Arc<FileSigner>)>>,
 }
@@ -50,8 +67,22 @@ impl KeyFolder {
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
+            outside: None,
             read: Mutex::new(None),
         }
+    }
+
+    /// The same folder, where a key from outside signs if there is one.
+    #[must_use]
+    pub fn with(mut self, outside: Option<SecretFile>) -> Self {
+        self.outside = outside;
+        self
+    }
+
+    /// The key from outside, if one signs.
+    #[must_use]
+    pub const fn outside(&self) -> Option<&SecretFile> {
+        self.outside.as_ref()
     }
 
     fn error(&self, what: &'static str) -> impl FnOnce(std::io::Error) -> KeyFolderError + '_ {
@@ -67,6 +98,9 @@ impl KeyFolder {
     /// # Errors
     /// The disk, or no entropy.
     pub fn draw(&self) -> Result<Drawn, KeyFolderError> {
+        if let Some(outside) = &self.outside {
+            return Err(KeyFolderError::Outside(outside.clone()));
+        }
         fs::DirBuilder::new()
             .mode(0o700)
             .recursive(true)
@@ -101,19 +135,36 @@ impl KeyFolder {
     /// # Errors
     /// The disk, or a file that is no key.
     pub fn signer(&self) -> Result<Arc<FileSigner>, KeyFolderError> {
-        let name = fs::read_link(self.folder.join(CURRENT))
-            .map_err(self.error("find the key that signs"))?;
-        // Only the last part: a link never leads out of the folder.
-        let file = self.folder.join(name.file_name().unwrap_or_default());
+        let (kind, file) = self.place()?;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, signer)) = &*read
             && *known == file
         {
             return Ok(Arc::clone(signer));
         }
-        let signer = Arc::new(FileSigner::open(&file)?);
+        let signer = Arc::new(FileSigner::open_as(kind, &file)?);
         *read = Some((file, Arc::clone(&signer)));
         Ok(signer)
+    }
+
+    fn place(&self) -> Result<(KeyKind, PathBuf), KeyFolderError> {
+        if let Some(outside) = &self.outside {
+            let file = outside.locate();
+            let file = file.map_err(|source| KeyFolderError::Nowhere {
+                place: outside.clone(),
+                source,
+            })?;
+            let kind = match outside {
+                SecretFile::Path(_) => KeyKind::Own,
+                SecretFile::Credential(_) => KeyKind::Credential,
+            };
+            return Ok((kind, file));
+        }
+        let name = fs::read_link(self.folder.join(CURRENT))
+            .map_err(self.error("find the key that signs"))?;
+        // Only the last part: a link never leads out of the folder.
+        let file = self.folder.join(name.file_name().unwrap_or_default());
+        Ok((KeyKind::Own, file))
     }
 
     /// Where it is.

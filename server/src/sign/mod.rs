@@ -7,7 +7,7 @@ mod file;
 mod folder;
 mod memory;
 
-pub use file::{FileSigner, KeyFileError};
+pub use file::{FileSigner, KeyFileError, KeyKind};
 pub use folder::{Drawn, KeyFolder, KeyFolderError};
 pub use memory::MemorySigner;
 
