@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build dist server-image image demo picture selftest verify libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
+.PHONY: help bootstrap build dist deb server-image image demo picture selftest verify libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -14,6 +14,9 @@ build: ## both binaries, into target/debug
 
 dist: ## one static client for CI jobs: dist/tribunal and its SHA-256
 	deploy/dist.sh
+
+deb: ## a Debian package of both programs, the unit and the docs: dist/tribunal_VERSION_ARCH.deb
+	deploy/deb.sh
 
 server-image: bootstrap ## the server in a container, tribunal/server:local, without a registry
 	deploy/server-image.sh
