@@ -59,7 +59,7 @@ check: ## formatting, lints, licences
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	deploy/ruff.sh
 	deploy/lint-ci.sh
-	@if command -v buf >/dev/null; then cd proto && buf lint; else echo "buf is not installed: the proto's names are not checked here"; fi
+	deploy/lint-proto.sh
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; else echo "cargo-deny is not installed: licences and bans are not checked here"; fi
 
 libraries: bootstrap ## real libraries under their own suites, plain and split; the table goes into docs/SPLIT.md
