@@ -43,6 +43,7 @@ fn a_name_nobody_registered_is_unknown(world: &World) {
     let agent = world.agent("a");
     let room = &world.repository;
     assert_eq!(code(room.refresh(&name)), "unknown-repository");
+    assert_eq!(code(room.last_tip(&name)), "unknown-repository");
     assert_eq!(code(room.open(&name, &agent)), "unknown-repository");
     let mut none: &[u8] = b"";
     let taken = room.ingest(&name, &agent, &mut none, &UploadLimits::default());
@@ -68,6 +69,9 @@ fn the_tip_follows_the_branch_wherever_it_goes(world: &World) {
     world.publish(&repo, &other);
     assert_eq!(world.tip(), other);
     assert_eq!(world.tip(), other);
+    let last = world.repository.last_tip(&world.name).unwrap();
+    assert_eq!(last.commit.as_str(), other);
+    assert_eq!(last.name, "refs/heads/main");
 }
 
 fn commits_are_what_git_says(world: &World) {
@@ -96,6 +100,9 @@ fn commits_are_what_git_says(world: &World) {
         let said = repo.git(&["log", "-1", "--format=%P", commit]);
         let said: Vec<_> = said.split_whitespace().map(id).collect();
         assert_eq!(parents, said);
+        let said = repo.try_git(&["log", "-1", "--format=%B", commit]).stdout;
+        let message = objects.message(&id(commit)).unwrap();
+        assert_eq!(message.trim_ascii_end(), said.trim_ascii_end());
     }
 }
 
@@ -110,6 +117,7 @@ fn only_commits_are_commits(world: &World) {
     let blob = repo.git(&["rev-parse", "HEAD:src/calc.py"]);
     let tag = repo.git(&["rev-parse", "v1"]);
     assert_eq!(code(objects.commit(&id(&tree))), "not-a-commit");
+    assert_eq!(code(objects.message(&id(&tree))), "not-a-commit");
     assert_eq!(code(objects.commit(&id(&blob))), "not-a-commit");
     assert_eq!(code(objects.commit(&id(&tag))), "unknown-commit");
     assert_eq!(code(objects.commit(&id(&"0".repeat(40)))), "unknown-commit");

@@ -5,7 +5,7 @@ use super::explain::failure_lines;
 use tribunal_core::judge::{Diagnosis, Owed, Source};
 use tribunal_core::outcome::Class;
 use tribunal_core::reason::Reason;
-use tribunal_core::report::{CasePart, MergePart, Report};
+use tribunal_core::report::{CasePart, MergePart, Report, letter};
 use tribunal_core::text::shown;
 
 /// Attempts that are told one letter each; more are counted.
@@ -114,19 +114,6 @@ pub(super) fn pattern(outcomes: &[String]) -> String {
         .map(|(letter, word)| format!("{letter} {}", shown(word, 30)))
         .collect();
     format!("{} ({})", told.join(" "), legend.join(", "))
-}
-
-/// One for each of the everyday words; what ended otherwise is told by the legend.
-fn letter(outcome: &str) -> char {
-    match outcome {
-        "passed" => 'P',
-        "failed" => 'F',
-        "error" => 'E',
-        "skipped" => 'S',
-        "xfailed" | "xpassed" => 'X',
-        "missing-case" | "missing" => 'M',
-        _ => '!',
-    }
 }
 
 /// Who owns a case.

@@ -15,10 +15,12 @@ use crate::statement::{Inputs, Scorer, SrcTree};
 use serde::{Deserialize, Serialize};
 
 mod build;
+mod letter;
 mod named;
 mod render;
 
 pub use build::{AttemptSource, Material};
+pub use letter::letter;
 pub use named::told_name;
 pub use render::{Audience, LIMIT};
 

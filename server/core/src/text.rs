@@ -55,9 +55,10 @@ pub fn shown_block(text: &str, cap: usize) -> String {
 }
 
 fn push_escaped(out: &mut String, c: char) {
-    // Bidirectional overrides and zero-width characters can make one path look like another.
+    // Bidirectional overrides, zero-width characters and tags can make one path look like another.
     let steers = c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        || matches!(c, '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
     if steers {
         out.extend(c.escape_default());
     } else {
@@ -74,6 +75,7 @@ mod tests {
         assert_eq!(shown("a\u{1b}[31mb\n", 80), "a\\u{1b}[31mb\\n");
         assert_eq!(shown("abcdef", 3), "abc…");
         assert_eq!(shown("caf\u{e9}\u{202e}", 80), "café\\u{202e}");
+        assert_eq!(shown("a\u{61c}\u{e0041}b", 80), "a\\u{61c}\\u{e0041}b");
         assert_eq!(shown_bytes(b"a\xffb", 80), "a\\xffb");
         assert_eq!(shown_block("a\n\tb\u{7}", 80), "a\n\tb\\u{7}");
     }

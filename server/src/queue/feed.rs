@@ -8,7 +8,10 @@ use tribunal_core::id::ScoreId;
 type Senders = Arc<Mutex<HashMap<ScoreId, watch::Sender<()>>>>;
 
 #[derive(Default)]
-pub(super) struct Feed(Senders);
+pub(super) struct Feed {
+    each: Senders,
+    any: watch::Sender<()>,
+}
 
 /// One watcher's end. Counts as having been woken once from the start.
 pub struct Subscription {
@@ -19,21 +22,27 @@ pub struct Subscription {
 
 impl Feed {
     pub(super) fn subscribe(&self, id: &ScoreId) -> Subscription {
-        let mut senders = lock(&self.0);
+        let mut senders = lock(&self.each);
         let sender = senders
             .entry(id.clone())
             .or_insert_with(|| watch::Sender::new(()));
         Subscription {
             id: id.clone(),
             receiver: sender.subscribe(),
-            senders: Arc::clone(&self.0),
+            senders: Arc::clone(&self.each),
         }
     }
 
     pub(super) fn poke(&self, id: &ScoreId) {
-        if let Some(sender) = lock(&self.0).get(id) {
+        if let Some(sender) = lock(&self.each).get(id) {
             sender.send_replace(());
         }
+        self.any.send_replace(());
+    }
+
+    /// Woken by every poke.
+    pub(super) fn tide(&self) -> watch::Receiver<()> {
+        self.any.subscribe()
     }
 }
 
@@ -78,8 +87,8 @@ mod tests {
         feed.poke(&id);
         one.changed().await;
         drop(one);
-        assert_eq!(lock(&feed.0).len(), 1);
+        assert_eq!(lock(&feed.each).len(), 1);
         drop(two);
-        assert!(lock(&feed.0).is_empty());
+        assert!(lock(&feed.each).is_empty());
     }
 }

@@ -5,6 +5,7 @@
 //! every trouble becomes the score's own end.
 
 mod feed;
+mod follow;
 mod places;
 mod pump;
 mod run_queue;
@@ -13,6 +14,7 @@ mod tests;
 mod worker;
 
 pub use feed::Subscription;
+pub use follow::{Follow, Told};
 
 use crate::clock;
 use crate::metrics::{Happening, Observer};
@@ -24,7 +26,7 @@ use places::{Place, Places};
 use run_queue::{Cause, RunQueue};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tribunal_core::id::{CommitId, RequestId, ScoreId, TokenId};
@@ -197,6 +199,12 @@ impl Queue {
     #[must_use]
     pub fn subscribe(&self, id: &ScoreId) -> Subscription {
         self.0.feed.subscribe(id)
+    }
+
+    /// Wakes whenever something happened to any score: for whoever watches lists.
+    #[must_use]
+    pub fn tide(&self) -> watch::Receiver<()> {
+        self.0.feed.tide()
     }
 
     /// Take no more scores, end those that wait, give those that run so much time, then end them too.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tribunal_core::cassette::CassetteFacts;
 use tribunal_core::classify::{PathClass, class_of};
 use tribunal_core::git::{Entry, GitPath, Mode};
-use tribunal_core::id::{Digest, RepoPath, TreeId};
+use tribunal_core::id::{CommitId, Digest, RepoPath, TreeId};
 use tribunal_core::manifest::sealed_root;
 use tribunal_core::plan::{OracleFacts, SrcEntry, SrcFacts, TouchedFacts};
 use tribunal_core::policy::{POLICY_PATH, Policy};
@@ -33,6 +33,23 @@ pub(super) fn policy_bytes(
     tree: &TreeId,
 ) -> Result<Option<Vec<u8>>, RepositoryError> {
     steering_file(objects, &mut Finder::new(objects, tree), POLICY_PATH)
+}
+
+/// The lease file of a commit, where the commit's own policy puts it; `None` where it has none.
+///
+/// # Errors
+/// `unknown-commit`; `too-large`; objects that cannot be read.
+pub fn lease_file(
+    objects: &dyn Objects,
+    commit: &CommitId,
+) -> Result<Option<Vec<u8>>, RepositoryError> {
+    let tree = objects.commit(commit)?.0.tree;
+    let mut finder = Finder::new(objects, &tree);
+    let policy = steering_file(objects, &mut finder, POLICY_PATH)?;
+    // A policy that does not parse stops every score; where it would put leases nobody knows.
+    let policy = policy.map(|bytes| Policy::parse(&bytes).unwrap_or_default());
+    let leases = policy.unwrap_or_default().paths.leases;
+    steering_file(objects, &mut finder, leases.as_str())
 }
 
 /// Every leaf of a tree with its whole path, byte-sorted.

@@ -170,6 +170,10 @@ impl Repository for GitRepository {
         self.mirror(repo)?.refresh()
     }
 
+    fn last_tip(&self, repo: &RepoName) -> Result<ProtectedTip, RepositoryError> {
+        self.mirror(repo)?.last_tip()
+    }
+
     fn open(&self, repo: &RepoName, viewer: &Viewer) -> Result<Arc<dyn Objects>, RepositoryError> {
         let mirror = self.mirror(repo)?;
         let view = self.new_scratch("view")?;

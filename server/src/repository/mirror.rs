@@ -176,6 +176,11 @@ impl Mirror<'_> {
             drop(lock);
         }
         // What was fetched, not what was asked: the branch may have moved in between.
+        self.last_tip()
+    }
+
+    /// Where the last fetch left the branch.
+    pub(super) fn last_tip(&self) -> Result<ProtectedTip, RepositoryError> {
         let commit = self
             .tip()?
             .ok_or_else(|| self.unreachable("its branch is gone"))?;

@@ -6,6 +6,7 @@
 //! The seam is [`Repository`] and [`Objects`]; `GitRepository` is the real one, `memory` the other. What is made of
 //! objects (`resolve`, `diff`, `facts`) asks the seam only, so both give the same answers.
 
+mod as_fetched;
 mod bundle;
 mod cassettes;
 mod command;
@@ -27,6 +28,7 @@ mod scratch;
 mod touched;
 pub mod walk;
 
+pub use as_fetched::AsFetched;
 pub use git::{GitRepository, Protocol, RepositorySettings};
 pub use mirror::Registration;
 pub use retention::Removed;
@@ -145,6 +147,12 @@ pub trait Repository: Send + Sync {
     /// `unknown-repository`, or ours when the remote does not answer.
     fn refresh(&self, repo: &RepoName) -> Result<ProtectedTip, RepositoryError>;
 
+    /// The protected branch as it was fetched last: asks no remote, writes nothing.
+    ///
+    /// # Errors
+    /// `unknown-repository`.
+    fn last_tip(&self, repo: &RepoName) -> Result<ProtectedTip, RepositoryError>;
+
     /// The objects in view of this caller.
     ///
     /// # Errors
@@ -177,6 +185,11 @@ pub trait Objects: Send + Sync {
     /// # Errors
     /// `unknown-commit`, `not-a-commit`.
     fn commit(&self, id: &CommitId) -> Result<(Commit, Vec<CommitId>), RepositoryError>;
+    /// What its author wrote of the commit, raw.
+    ///
+    /// # Errors
+    /// `unknown-commit`, `not-a-commit`.
+    fn message(&self, id: &CommitId) -> Result<Vec<u8>, RepositoryError>;
     /// All merge bases, sorted; empty where the histories share nothing.
     ///
     /// # Errors

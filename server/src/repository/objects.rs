@@ -107,20 +107,25 @@ impl GitObjects {
     }
 }
 
+impl GitObjects {
+    /// A commit that somebody named.
+    fn named(&self, id: &CommitId) -> Result<Vec<u8>, RepositoryError> {
+        match self.read(id.as_str(), COMMIT_BYTES)? {
+            Some((Kind::Commit, bytes)) => Ok(bytes),
+            Some((kind @ (Kind::Tree | Kind::Blob | Kind::Tag), _)) => {
+                Err(refused(NotACommit, format!("{id} is a {kind}")))
+            }
+            None => Err(refused(
+                UnknownCommit,
+                format!("there is no commit {id} here"),
+            )),
+        }
+    }
+}
+
 impl Objects for GitObjects {
     fn commit(&self, id: &CommitId) -> Result<(Commit, Vec<CommitId>), RepositoryError> {
-        let bytes = match self.read(id.as_str(), COMMIT_BYTES)? {
-            Some((Kind::Commit, bytes)) => bytes,
-            Some((kind @ (Kind::Tree | Kind::Blob | Kind::Tag), _)) => {
-                return Err(refused(NotACommit, format!("{id} is a {kind}")));
-            }
-            None => {
-                return Err(refused(
-                    UnknownCommit,
-                    format!("there is no commit {id} here"),
-                ));
-            }
-        };
+        let bytes = self.named(id)?;
         let broken = |error: gix::Error| unreadable(id, &error);
         let mut fields = CommitRefIter::from_bytes(&bytes, self.format);
         let tree = ours(fields.tree_id().map_err(broken)?)?;
@@ -131,6 +136,10 @@ impl Objects for GitObjects {
             sha256: Digest::of(&bytes),
         };
         Ok((commit, parents.map(ours).collect::<Result<_, _>>()?))
+    }
+
+    fn message(&self, id: &CommitId) -> Result<Vec<u8>, RepositoryError> {
+        Ok(message_of(&self.named(id)?))
     }
 
     fn merge_bases(&self, a: &CommitId, b: &CommitId) -> Result<Vec<CommitId>, RepositoryError> {
@@ -203,6 +212,12 @@ impl Objects for GitObjects {
         *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
         Ok(merged)
     }
+}
+
+/// What stands below the empty line that ends a commit's fields; a field that goes on has a space in its empty lines.
+pub(super) fn message_of(commit: &[u8]) -> Vec<u8> {
+    let end = commit.windows(2).position(|two| two == b"\n\n");
+    end.map_or_else(Vec::new, |end| commit[end + 2..].to_vec())
 }
 
 fn own_objects(view: &Scratch) -> PathBuf {

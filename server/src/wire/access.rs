@@ -1,11 +1,11 @@
-//! Who may call what, as one table; and which scores a caller sees.
+//! Who may call what, over the wire and on the page, as one table; and which scores a caller sees.
 
 use crate::store::ScoreRecord;
 use tribunal_core::id::RepoName;
 use tribunal_core::reason::{Refused, RefusedCode};
 use tribunal_core::request::{Caller, Role};
 
-/// Everything that can be asked over the wire.
+/// Everything that can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Act {
     /// CreateScore and Score.
@@ -28,11 +28,13 @@ pub enum Act {
     Record,
     /// ListKeys.
     ReadKeys,
+    /// The page for people.
+    ReadPage,
 }
 
 impl Act {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::AskForScore,
         Self::ReadScores,
         Self::CancelOwn,
@@ -43,6 +45,7 @@ impl Act {
         Self::ListModes,
         Self::Record,
         Self::ReadKeys,
+        Self::ReadPage,
     ];
 }
 
@@ -67,7 +70,7 @@ pub const fn allowed(role: Role, act: Act) -> Allowed {
         | Act::ReadKeys => match role {
             Role::Agent | Role::Ci | Role::Maintainer | Role::Operator => Allowed::Yes,
         },
-        Act::ListModes => match role {
+        Act::ListModes | Act::ReadPage => match role {
             Role::Ci | Role::Maintainer | Role::Operator => Allowed::Yes,
             Role::Agent => Allowed::No,
         },
@@ -90,7 +93,7 @@ pub(super) fn require(caller: &Caller, act: Act) -> Result<(), Refused> {
 }
 
 /// `forbidden` unless the caller's scope reaches the repository. Whether there is such a repository is not told.
-pub(super) fn reach(caller: &Caller, repository: &RepoName) -> Result<(), Refused> {
+pub(crate) fn reach(caller: &Caller, repository: &RepoName) -> Result<(), Refused> {
     match &caller.scope {
         Some(scope) if scope != repository => Err(Refused::new(
             RefusedCode::Forbidden,
@@ -101,7 +104,7 @@ pub(super) fn reach(caller: &Caller, repository: &RepoName) -> Result<(), Refuse
 }
 
 /// `not-found` unless the caller sees the score: an agent its own, everyone else those of the repository.
-pub(super) fn see(caller: &Caller, score: &ScoreRecord) -> Result<(), Refused> {
+pub(crate) fn see(caller: &Caller, score: &ScoreRecord) -> Result<(), Refused> {
     let own = match caller.role {
         Role::Agent => score.asked.token == caller.token,
         Role::Ci | Role::Maintainer | Role::Operator => true,
@@ -113,7 +116,7 @@ pub(super) fn see(caller: &Caller, score: &ScoreRecord) -> Result<(), Refused> {
     }
 }
 
-pub(super) fn no_score() -> Refused {
+pub(crate) fn no_score() -> Refused {
     Refused::new(
         RefusedCode::NotFound,
         "there is no such score, or this token may not see it",
@@ -143,6 +146,7 @@ mod tests {
         assert_eq!(yes_of(Role::Agent), everyone);
         let mut ci = everyone.to_vec();
         ci.insert(5, Act::ListModes);
+        ci.push(Act::ReadPage);
         assert_eq!(yes_of(Role::Ci), ci);
         assert_eq!(yes_of(Role::Maintainer), Act::ALL);
         assert_eq!(yes_of(Role::Operator), Act::ALL);

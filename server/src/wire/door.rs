@@ -1,16 +1,15 @@
 //! Who is calling: a bearer token becomes a `Caller`, or a refusal that tells nothing about which part was wrong.
 
-use super::status::IntoStatus as _;
 use super::token::{Opens, Token};
 use crate::clock;
+use crate::pipeline::NoVerdict;
 use crate::store::{self, Store, TokenRecord};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tonic::Status;
 use tonic::codegen::http::{HeaderMap, header::AUTHORIZATION};
 use tribunal_core::id::{TokenId, UnixTime};
-use tribunal_core::reason::{Refused, RefusedCode};
+use tribunal_core::reason::{Aborted, Refused, RefusedCode};
 use tribunal_core::request::Caller;
 
 /// How many calls a token may make.
@@ -22,7 +21,8 @@ pub struct CallRate {
     pub burst: f64,
 }
 
-pub(super) struct Door {
+/// Where tokens are shown. Every way in has one of its own.
+pub(crate) struct Door {
     store: Arc<dyn Store>,
     rate: CallRate,
     /// Calls left, and when that was counted. As many entries as there are valid tokens, at most.
@@ -30,7 +30,7 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub(super) fn new(store: Arc<dyn Store>, rate: CallRate) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, rate: CallRate) -> Self {
         Self {
             store,
             rate,
@@ -39,15 +39,29 @@ impl Door {
     }
 
     /// The caller of a request with these headers.
-    pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Status> {
-        let token = bearer(headers).map_err(refusal)?;
-        let id = token.id().clone();
-        let record = store::off(&self.store, move |s| s.token(&id))
-            .await
-            .map_err(|e| e.into_status())?;
-        let caller = opened(&token, record, clock::now()).map_err(refusal)?;
-        self.spend(&caller.token, Instant::now()).map_err(refusal)?;
+    pub(crate) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, NoVerdict> {
+        self.shown(&bearer(headers)?).await
+    }
+
+    /// The caller that shows this token.
+    pub(crate) async fn shown(&self, token: &Token) -> Result<Caller, NoVerdict> {
+        let record = self.record(token.id()).await?;
+        let caller = opened(token, record, clock::now())?;
+        self.spend(&caller.token, Instant::now())?;
         Ok(caller)
+    }
+
+    /// Who showed this token before, as it stands now.
+    pub(crate) async fn remembered(&self, token: &TokenId) -> Result<Caller, NoVerdict> {
+        let record = self.record(token).await?.ok_or_else(not_valid)?;
+        let caller = in_date(record, clock::now())?;
+        self.spend(&caller.token, Instant::now())?;
+        Ok(caller)
+    }
+
+    async fn record(&self, token: &TokenId) -> Result<Option<TokenRecord>, Aborted> {
+        let id = token.clone();
+        Ok(store::off(&self.store, move |s| s.token(&id)).await?)
     }
 
     /// One call of the token's allowance.
@@ -68,10 +82,6 @@ impl Door {
         *left -= 1.0;
         Ok(())
     }
-}
-
-fn refusal(refused: Refused) -> Status {
-    refused.into_status()
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Token, Refused> {
@@ -100,16 +110,23 @@ fn opened(token: &Token, record: Option<TokenRecord>, now: UnixTime) -> Result<C
     let known = record.as_ref().map_or([0; 32], |r| r.secret_hash);
     let opens = token.opens(&known);
     let record = record.ok_or_else(not_valid)?;
+    match opens {
+        Opens::Yes => in_date(record, now),
+        Opens::No => Err(not_valid()),
+    }
+}
+
+fn in_date(record: TokenRecord, now: UnixTime) -> Result<Caller, Refused> {
     let expired = record.expires.is_some_and(|at| at <= now);
     let revoked = record.revoked.is_some_and(|at| at <= now);
-    match opens {
-        Opens::Yes if !expired && !revoked => Ok(Caller {
-            token: record.id,
-            role: record.role,
-            scope: record.scope,
-        }),
-        Opens::Yes | Opens::No => Err(not_valid()),
+    if expired || revoked {
+        return Err(not_valid());
     }
+    Ok(Caller {
+        token: record.id,
+        role: record.role,
+        scope: record.scope,
+    })
 }
 
 /// How long a call may take, as its `grpc-timeout` header says.

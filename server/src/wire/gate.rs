@@ -3,7 +3,7 @@
 
 use super::door::{self, Door};
 use super::listen::Stops;
-use super::status;
+use super::status::{self, IntoStatus as _};
 use futures::future::BoxFuture;
 use http_body::{Frame, SizeHint};
 use std::convert::Infallible;
@@ -88,7 +88,7 @@ impl Service<Request<Body>> for Gate {
                 if !is_public(&path) {
                     match door.caller(request.headers()).await {
                         Ok(caller) => drop(request.extensions_mut().insert(caller)),
-                        Err(status) => return Ok(status.into_http()),
+                        Err(refused) => return Ok(refused.into_status().into_http()),
                     }
                 }
                 if leave.is_cancelled() && begins_work(&path) {

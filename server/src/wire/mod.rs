@@ -22,7 +22,9 @@ mod upload;
 mod watch;
 
 pub use access::{Act, Allowed, allowed};
+pub(crate) use access::{no_score, reach, see};
 pub use door::CallRate;
+pub(crate) use door::Door;
 pub use incoming::{Certificates, Tls};
 pub use listen::{ListenError, Listener, Stops};
 pub use status::{DOMAIN, Retry, aborted_code, refused_code};

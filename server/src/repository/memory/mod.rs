@@ -116,6 +116,10 @@ impl Repository for MemoryRepository {
         self.all().get(repo).ok_or_else(|| unknown(repo))?.tip()
     }
 
+    fn last_tip(&self, repo: &RepoName) -> Result<ProtectedTip, RepositoryError> {
+        self.refresh(repo)
+    }
+
     fn open(&self, repo: &RepoName, viewer: &Viewer) -> Result<Arc<dyn Objects>, RepositoryError> {
         let all = self.all();
         let mirror = all.get(repo).ok_or_else(|| unknown(repo))?;

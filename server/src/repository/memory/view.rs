@@ -1,6 +1,6 @@
 //! Reading shelves of objects as one set.
 
-use super::super::objects::{full_id, mode_of, ours, too_large};
+use super::super::objects::{full_id, message_of, mode_of, ours, too_large};
 use super::super::{Merged, Objects, RepositoryError, TreeEntry, internal, refused};
 use super::Shelf;
 use gix::ObjectId as GitId;
@@ -65,18 +65,22 @@ impl View {
     }
 }
 
+impl View {
+    fn named(&self, id: &CommitId) -> Result<Vec<u8>, RepositoryError> {
+        match self.find(id.as_str()) {
+            Some((Kind::Commit, bytes)) => Ok(bytes),
+            Some((kind, _)) => Err(refused(NotACommit, format!("{id} is a {kind}"))),
+            None => Err(refused(
+                UnknownCommit,
+                format!("there is no commit {id} here"),
+            )),
+        }
+    }
+}
+
 impl Objects for View {
     fn commit(&self, id: &CommitId) -> Result<(Commit, Vec<CommitId>), RepositoryError> {
-        let bytes = match self.find(id.as_str()) {
-            Some((Kind::Commit, bytes)) => bytes,
-            Some((kind, _)) => return Err(refused(NotACommit, format!("{id} is a {kind}"))),
-            None => {
-                return Err(refused(
-                    UnknownCommit,
-                    format!("there is no commit {id} here"),
-                ));
-            }
-        };
+        let bytes = self.named(id)?;
         let tree = CommitRefIter::from_bytes(&bytes, self.format).tree_id();
         let tree = tree.map_err(|error| internal(error.to_string()))?;
         let parents = CommitRefIter::from_bytes(&bytes, self.format).parent_ids();
@@ -86,6 +90,10 @@ impl Objects for View {
             sha256: Digest::of(&bytes),
         };
         Ok((commit, parents.map(ours).collect::<Result<_, _>>()?))
+    }
+
+    fn message(&self, id: &CommitId) -> Result<Vec<u8>, RepositoryError> {
+        Ok(message_of(&self.named(id)?))
     }
 
     fn merge_bases(&self, a: &CommitId, b: &CommitId) -> Result<Vec<CommitId>, RepositoryError> {

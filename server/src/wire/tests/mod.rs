@@ -129,6 +129,9 @@ impl Repository for Behind {
             commit: "1".repeat(40).parse().unwrap(),
         })
     }
+    fn last_tip(&self, repo: &RepoName) -> Result<ProtectedTip, RepositoryError> {
+        self.refresh(repo)
+    }
     fn open(&self, _: &RepoName, _: &Viewer) -> Result<Arc<dyn Objects>, RepositoryError> {
         Err(Aborted::new(AbortedCode::Internal, "not asked here").into())
     }
