@@ -8,6 +8,7 @@ pub mod image;
 pub mod metrics;
 pub mod notify;
 pub mod overlay;
+pub mod page;
 pub mod pipeline;
 pub mod queue;
 pub mod reload;

@@ -8,10 +8,11 @@ mod marks;
 
 use crate::admin::{AdminError, Data};
 use crate::clock;
-use crate::config::{Config, Plant};
+use crate::config::{Config, PageShown, Plant};
 use crate::image::Step;
 use crate::metrics::{AdminPort, Exporter, Gauges, Happening, Observer, Readiness, nobody};
 use crate::notify::Notifier;
+use crate::page::{self, Page};
 use crate::pipeline::{self, PipelineScorer, Rooms, Vigil};
 use crate::queue::Queue;
 use crate::reload::Reloads;
@@ -80,8 +81,15 @@ pub async fn serve(
     let listener = Listener::bind(config.listen.address, tls(config)?).await?;
     let exporter = Arc::new(Exporter::new());
     let observer: Arc<dyn Observer> = Arc::clone(&exporter) as Arc<dyn Observer>;
+    let page = Page::default();
     let port = match config.admin.listen {
-        Some(address) => Some(AdminPort::open(address, Arc::clone(&exporter)).await?),
+        Some(address) => {
+            let beside = match config.admin.page {
+                PageShown::On => Some(page.routes(config.admin.names.clone())),
+                PageShown::Off => None,
+            };
+            Some(AdminPort::open(address, Arc::clone(&exporter), beside).await?)
+        }
         None => None,
     };
     if let Some(port) = &port {
@@ -163,6 +171,7 @@ pub async fn serve(
         leave: leave.clone(),
         ..Stops::default()
     };
+    let scored = rooms.clone();
     let services = Services {
         store: Arc::clone(&store),
         queue: queue.clone(),
@@ -174,6 +183,13 @@ pub async fn serve(
         observer,
         settings: wire_settings(config),
     };
+    page.open(page::Parts {
+        rooms: scored,
+        queue: queue.clone(),
+        rate: services.settings.call_rate,
+        heartbeat: services.settings.heartbeat,
+        close: stops.close.clone(),
+    });
     let (holds, held) = watch::channel(config.clone());
     let upkeep = tokio::spawn(crate::upkeep::run(
         held.clone(),

@@ -11,10 +11,12 @@
 
 pub mod agent;
 pub mod binaries;
+pub mod browse;
 pub mod cable;
 pub mod case;
 pub mod client;
 pub mod expect;
+pub mod hostile;
 pub mod leftovers;
 pub mod pack;
 pub mod plain;
@@ -30,6 +32,7 @@ pub mod wire;
 pub mod world;
 
 pub use agent::Agent;
+pub use browse::Browser;
 pub use cable::Cable;
 pub use case::{Case, Materialized};
 pub use client::{Client, Ran};

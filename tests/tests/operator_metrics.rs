@@ -16,7 +16,7 @@ const PLANTED: &str =
 
 fn config(format: &str) -> String {
     format!(
-        "log = \"debug\"\nlog_format = \"{format}\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[queue]\nhourly_per_token = 3\n"
+        "log = \"debug\"\nlog_format = \"{format}\"\n[admin]\nlisten = \"127.0.0.1:0\"\npage = \"off\"\n[queue]\nhourly_per_token = 3\n"
     )
 }
 

@@ -2,7 +2,7 @@
 
 use super::notify;
 use super::unit::{shown_duration, shown_size};
-use super::{Config, LogFormat, Mistake, Mistakes, Plant, SecretFile};
+use super::{Config, LogFormat, Mistake, Mistakes, PageShown, Plant, SecretFile};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -42,6 +42,14 @@ pub fn check(config: &Config) -> Result<(), Mistakes> {
             "{address} is not loopback, and the admin port asks for no token: listen on 127.0.0.1"
         );
         wrong("admin.listen", what);
+    }
+    let host = |name: &str| {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"-.".contains(&b);
+        (1..=253).contains(&name.len()) && name.bytes().all(plain)
+    };
+    if !config.admin.names.iter().all(|name| host(name)) {
+        let what = "must be host names like \"tribunal.example.com\", without a port".to_owned();
+        wrong("admin.names", what);
     }
     if let Some(tls) = &config.listen.tls {
         let files = [
@@ -181,8 +189,15 @@ impl Config {
             quoted(&shown_duration(self.keep.uploads)),
         );
         line("trees", quoted(&shown_duration(self.keep.trees)));
+        let page = match self.admin.page {
+            PageShown::On => "on",
+            PageShown::Off => "off",
+        };
+        line("\n[admin]\npage", quoted(page));
+        let names = self.admin.names.iter().map(String::as_str).collect();
+        line("names", list(names));
         if let Some(address) = self.admin.listen {
-            line("\n[admin]\nlisten", quoted(&address.to_string()));
+            line("listen", quoted(&address.to_string()));
         }
         text.push_str(&notify::shown(&self.notify));
         text

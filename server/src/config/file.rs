@@ -3,8 +3,8 @@
 use super::notify;
 use super::table::Reader;
 use super::{
-    Admin, Calls, Config, Engine, Fetch, Keep, Listen, LogFormat, Mistake, Mistakes, Oracle, Plant,
-    ReadyRooms, SecretFile, Signing, TlsFiles, Uploads,
+    Admin, Calls, Config, Engine, Fetch, Keep, Listen, LogFormat, Mistake, Mistakes, Oracle,
+    PageShown, Plant, ReadyRooms, SecretFile, Signing, TlsFiles, Uploads,
 };
 use crate::queue::QueueLimits;
 use crate::repository::Protocol;
@@ -223,6 +223,15 @@ fn oracle(table: Option<&Table>, oracle: &mut Oracle, into: &mut Vec<Mistake>) {
 fn admin(table: Option<&Table>, admin: &mut Admin, into: &mut Vec<Mistake>) {
     let mut reader = Reader::new("admin", table);
     admin.listen = reader.parsed("listen", "an address and a port like \"127.0.0.1:7444\"");
+    match reader.text("page").as_deref() {
+        None => {}
+        Some("on") => admin.page = PageShown::On,
+        Some("off") => admin.page = PageShown::Off,
+        Some(_) => reader.wrong("page", "must be \"on\" or \"off\""),
+    }
+    if let Some(names) = reader.texts("names") {
+        admin.names = names;
+    }
     reader.finish(into);
 }
 

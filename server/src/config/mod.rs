@@ -63,10 +63,23 @@ pub struct Config {
 }
 
 /// The admin port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admin {
     /// Loopback; port 0 picks one; `None`: there is none.
     pub listen: Option<SocketAddr>,
+    /// Whether the page for people is there.
+    pub page: PageShown,
+    /// Host names beside this machine's own that the page answers to, as of a proxy with TLS before it.
+    pub names: Vec<String>,
+}
+
+/// Whether the page is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageShown {
+    /// It is, behind tokens.
+    On,
+    /// The admin port has numbers alone.
+    Off,
 }
 
 /// How a line of the log is written.
@@ -226,7 +239,11 @@ impl Default for Config {
                 trees: Duration::from_secs(30 * 86_400),
             },
             notify: Notify::default(),
-            admin: Admin { listen: None },
+            admin: Admin {
+                listen: None,
+                page: PageShown::On,
+                names: Vec::new(),
+            },
             log: "info".to_owned(),
             log_format: LogFormat::Text,
         }

@@ -52,6 +52,8 @@ fn what_is_shown_says_the_same() {
         uploads = "7d"
         [admin]
         listen = "[::1]:9100"
+        page = "off"
+        names = ["tribunal.example"]
         [notify]
         retry = "2s"
         give_up = "2h"
@@ -191,9 +193,11 @@ fn plain_text_stays_on_this_machine() {
         assert_eq!(check(&config).is_ok(), fits, "{address}");
     }
     config.admin.listen = Some("0.0.0.0:1".parse().unwrap());
+    config.admin.names = vec!["https://tribunal.example/".to_owned()];
     let Mistakes(mistakes) = check(&config).unwrap_err();
     assert_eq!(mistakes[0].key, "listen.address");
     assert_eq!(mistakes[1].key, "admin.listen");
+    assert_eq!(mistakes[2].key, "admin.names");
     assert!(mistakes[0].what.contains("listen.certificate"));
 }
 

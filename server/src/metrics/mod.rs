@@ -10,6 +10,7 @@ mod port;
 mod tests;
 
 pub use exporter::{Exporter, Gauges, Read};
+pub(crate) use port::is_own;
 pub use port::{AdminPort, PortError, Readiness};
 
 use crate::store::Words;

@@ -1,6 +1,6 @@
-//! The admin port: `/metrics`, `/healthz`, `/readyz`, on this machine only, read-only, plain HTTP.
+//! The admin port: `/metrics`, `/healthz`, `/readyz`, on this machine only, read-only, plain HTTP; beside them the page.
 //!
-//! It asks for no token, so it listens on loopback alone, and answers nobody who calls it by another name: a page in a
+//! They ask for no token, so it listens on loopback alone, and they answer nobody who calls it by another name: a page in a
 //! browser on this machine cannot read it by having its own name point here.
 
 use super::Exporter;
@@ -74,11 +74,15 @@ pub struct AdminPort {
 }
 
 impl AdminPort {
-    /// Bind, and answer from now on.
+    /// Bind, and answer from now on; `beside` are addresses of another room, which looks at its callers itself.
     ///
     /// # Errors
     /// See [`PortError`].
-    pub async fn open(address: SocketAddr, exporter: Arc<Exporter>) -> Result<Self, PortError> {
+    pub async fn open(
+        address: SocketAddr,
+        exporter: Arc<Exporter>,
+        beside: Option<Router>,
+    ) -> Result<Self, PortError> {
         if !address.ip().is_loopback() {
             return Err(PortError::Beyond(address));
         }
@@ -96,6 +100,7 @@ impl AdminPort {
             .route("/readyz", get(ready))
             .with_state(board)
             .layer(middleware::from_fn(by_its_own_name));
+        let routes = beside.map_or(routes.clone(), |beside| beside.merge(routes));
         let close = CancellationToken::new();
         let end = close.clone().cancelled_owned();
         let serving = tokio::spawn(async move {
@@ -163,7 +168,7 @@ async fn by_its_own_name(request: Request, next: Next) -> Response {
 }
 
 /// `localhost`, or a loopback address, with or without a port.
-fn is_own(host: &str) -> bool {
+pub(crate) fn is_own(host: &str) -> bool {
     if let Ok(address) = host.parse::<SocketAddr>() {
         return address.ip().is_loopback();
     }
