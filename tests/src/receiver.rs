@@ -93,12 +93,19 @@ impl Receiver {
     /// Wait until so many requests were taken; everything heard.
     #[must_use]
     pub fn taken(&self, count: usize) -> Vec<Heard> {
-        let taken = || {
-            let heard = self.heard();
-            heard.iter().filter(|h| h.status < 300).count()
-        };
-        crate::until("it was told", || taken() >= count);
-        self.heard()
+        self.taken_of(count, |_| true)
+    }
+
+    /// The same, of those that matter; everything of them that was heard.
+    #[must_use]
+    pub fn taken_of(&self, count: usize, matters: impl Fn(&Heard) -> bool) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        crate::until("it was told", || {
+            heard = self.heard();
+            heard.retain(|h| matters(h));
+            heard.iter().filter(|h| h.status < 300).count() >= count
+        });
+        heard
     }
 }
 

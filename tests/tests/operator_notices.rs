@@ -9,9 +9,10 @@ use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use std::fmt::Write as _;
 use std::path::Path;
+use tribunal_tests::client::ended;
 use tribunal_tests::port::metrics;
 use tribunal_tests::receiver::{Heard, Receiver};
-use tribunal_tests::{Server, Stage};
+use tribunal_tests::{Repo, Server, Stage, Wire};
 
 const KEY: &[u8] = b"thirty-two bytes of a test's key";
 const TOKEN: &str = "glpat-tokenthatnobodymaysee";
@@ -150,6 +151,12 @@ struct Forge {
     bad: &'static str,
 }
 
+/// That a score runs, which whoever looks rarely may miss.
+fn is_open(heard: &Heard) -> bool {
+    let state = &heard.json()["state"];
+    state == "pending" || state == "running"
+}
+
 const FORGES: [Forge; 3] = [
     Forge {
         api: "github",
@@ -181,7 +188,8 @@ fn commits_get_one_status_a_verdict_in_each_interface_and_only_against_the_tip()
     // The first of each interface is sent elsewhere, where nobody may go with a token.
     let receiver = Receiver::new(|before, now| {
         let forge = |heard: &Heard| heard.path.split('/').nth(1).map(str::to_owned);
-        match before.iter().any(|h| forge(h) == forge(now)) {
+        let mut ends = before.iter().filter(|h| !is_open(h));
+        match is_open(now) || ends.any(|h| forge(h) == forge(now)) {
             true => 201,
             false => 302,
         }
@@ -220,7 +228,7 @@ fn commits_get_one_status_a_verdict_in_each_interface_and_only_against_the_tip()
         let older = ["score", "--base", &old_base, "--out", out.to_str().unwrap()];
         stage.agent().run(&older).expect_code(1);
         stage.score(&stage.agent(), "wrong").expect_code(1);
-        let heard = receiver.taken((number + 1) * 3);
+        let heard = receiver.taken_of((number + 1) * 3, |h| !is_open(h));
         let own: Vec<&Heard> = heard
             .iter()
             .filter(|h| h.path == (forge.place)(&head))
@@ -251,8 +259,62 @@ fn commits_get_one_status_a_verdict_in_each_interface_and_only_against_the_tip()
         );
     }
     let heard = receiver.heard();
-    assert_eq!(heard.len(), 12, "{heard:#?}");
+    let ends = heard.iter().filter(|h| !is_open(h)).count();
+    assert_eq!(ends, 12, "{heard:#?}");
     assert!(heard.iter().all(|h| h.path != "/elsewhere"));
     server.shutdown();
     says_nothing_of(&server, &[TOKEN]);
+}
+
+#[test]
+fn a_commit_whose_score_runs_says_so_until_it_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, token) = secrets(folder.path());
+    let receiver = Receiver::new(|_, _| 201);
+    let server = Server::with_config("[notify]\nretry = \"1s\"\n");
+    let stage = Stage::of(&server, &Repo::slow(0.5));
+    server.reconfigure(&format!(
+        "[notify]\nretry = \"1s\"\n[[notify.status]]\nrepository = \"{}\"\napi = \"github\"\nurl = \"http://{}\"\nproject = \"owner/app\"\ntoken = \"{token}\"\n[oracle]\nplant = \"asked\"\n[rooms]\nready = 0\n",
+        stage.registered.name,
+        receiver.address(),
+    ));
+    assert!(server.reload().contains("taken_up=\"notify.status\""));
+    let said = |heard: &[Heard], head: &str| -> Vec<(String, String)> {
+        let own = heard.iter().filter(|h| h.path.ends_with(head));
+        let text = |h: &Heard, key: &str| h.json()[key].as_str().unwrap().to_owned();
+        own.map(|h| (text(h, "context"), text(h, "state")))
+            .collect()
+    };
+    let contexts = [
+        "tribunal/src_score",
+        "tribunal/oracle_integrity",
+        "tribunal/flake_lease",
+    ];
+    let all = |state: &str| contexts.map(|context| (context.to_owned(), state.to_owned()));
+    let head = stage.honest_patch("slow and right");
+    let client = stage.agent().spawn(&["score"]);
+    let begun = receiver.taken(3);
+    assert_eq!(said(&begun, &head), all("pending"));
+    assert!(
+        begun[0].json()["description"]
+            .as_str()
+            .unwrap()
+            .starts_with("runs against")
+    );
+    assert_eq!(ended(client).code, 0);
+    let heard = receiver.taken(6);
+    assert_eq!(said(&heard[3..], &head), all("success"));
+
+    // One that is cancelled does not stay open.
+    let wire = Wire::new(&server, &stage.registered, &stage.registered.agent);
+    let head = stage.wrong_patch("slow and cancelled");
+    stage.send(&stage.registered.agent, &head);
+    let score = wire.create(wire.asking(&head, "cancelled")).unwrap();
+    let begun = receiver.taken(9);
+    assert_eq!(said(&begun, &head), all("pending"));
+    wire.cancel(&score.name).unwrap();
+    let heard = receiver.taken(12);
+    assert_eq!(said(&heard, &head)[3..], all("error"));
+    server.shutdown();
+    assert_eq!(receiver.heard().len(), 12, "something was said twice");
 }

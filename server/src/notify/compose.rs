@@ -1,7 +1,7 @@
-//! An ended score into what is said of it. Ids, codes and words of this program; nothing that a candidate wrote.
+//! A score that runs or has ended into what is said of it. Ids, codes and words of this program; nothing that a candidate wrote.
 
 use super::target::{Api, Notify};
-use crate::store::{Message, ScoreRecord, ScoreState, Words};
+use crate::store::{Message, ScoreRecord, ScoreState, StateName, Words};
 use serde_json::{Value, json};
 use tribunal_core::id::Digest;
 use tribunal_core::judge::{VerdictKind, Word};
@@ -13,7 +13,7 @@ const DESCRIPTION: usize = 140;
 /// Digits of a commit that are shown.
 const SHORT: usize = 12;
 
-/// Everything that is to be said of this end, to whom it is to be said.
+/// Everything that is to be said of this start or end, to whom it is to be said.
 pub(super) fn messages(record: &ScoreRecord, notify: &Notify) -> Vec<Message> {
     let mut messages = Vec::new();
     for hook in &notify.webhooks {
@@ -42,11 +42,14 @@ pub(super) fn messages(record: &ScoreRecord, notify: &Notify) -> Vec<Message> {
 
 /// The name of a message is a function of what it says to whom: the same after a crash.
 fn message(record: &ScoreRecord, target: String, subject: Option<String>, body: &Value) -> Message {
-    let parts = [
+    let mut parts = vec![
         record.asked.id.as_str(),
         &target,
         subject.as_deref().unwrap_or_default(),
     ];
+    if record.state.name() == StateName::Running {
+        parts.push("begun");
+    }
     let digest = Digest::of(parts.join("\0").as_bytes());
     let hex = digest.as_str().rsplit(':').next().unwrap_or_default();
     let hex: String = hex.chars().take(32).collect();
@@ -86,13 +89,18 @@ fn told(record: &ScoreRecord) -> Option<Value> {
 
 /// What a status says.
 enum Says {
+    Begun,
     Word(Word),
     Nothing(&'static str),
 }
 
 fn verdicts(record: &ScoreRecord) -> Vec<(VerdictKind, Says)> {
     match &record.state {
-        ScoreState::Queued | ScoreState::Running => Vec::new(),
+        ScoreState::Queued => Vec::new(),
+        ScoreState::Running => VerdictKind::ALL
+            .into_iter()
+            .map(|kind| (kind, Says::Begun))
+            .collect(),
         ScoreState::Completed(words) => VerdictKind::ALL
             .into_iter()
             .map(|kind| (kind, Says::Word(word(kind, *words))))
@@ -115,6 +123,10 @@ const fn word(kind: VerdictKind, words: Words) -> Word {
 fn status(api: Api, record: &ScoreRecord, context: &str, says: Says) -> Value {
     let base: String = record.asked.base.as_str().chars().take(SHORT).collect();
     let (state, description) = match says {
+        Says::Begun => (
+            State::Open,
+            format!("runs against {base}, score {}", record.asked.id),
+        ),
         Says::Word(word) => {
             let state = match word {
                 Word::Pass => State::Good,
@@ -131,6 +143,7 @@ fn status(api: Api, record: &ScoreRecord, context: &str, says: Says) -> Value {
     match api {
         Api::GitHub | Api::Gitea => json!({
             "state": match state {
+                State::Open => "pending",
                 State::Good => "success",
                 State::Bad => "failure",
                 State::Unknown => "error",
@@ -140,6 +153,7 @@ fn status(api: Api, record: &ScoreRecord, context: &str, says: Says) -> Value {
         }),
         Api::GitLab => json!({
             "state": match state {
+                State::Open => "running",
                 State::Good => "success",
                 State::Bad => "failed",
                 State::Unknown => "canceled",
@@ -153,6 +167,7 @@ fn status(api: Api, record: &ScoreRecord, context: &str, says: Says) -> Value {
 /// What all interfaces can say.
 #[derive(Clone, Copy)]
 enum State {
+    Open,
     Good,
     Bad,
     Unknown,

@@ -18,7 +18,7 @@ pub use target::{Api, NoProject, Notify, Project, StatusTarget, Webhook};
 use crate::clock;
 use crate::config::{Config, SecretFile};
 use crate::metrics::{Happening, Observer, Told};
-use crate::store::{self, Delivery, Store, StoreError};
+use crate::store::{self, Delivery, StateName, Store, StoreError};
 use post::{Answer, Header, Post};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -154,16 +154,22 @@ impl Notifier {
         Ok(())
     }
 
-    /// From ends to messages.
+    /// From starts and ends to messages.
     async fn compose(&self, notify: &Notify) -> Result<(), NotifyError> {
         loop {
-            let ended = store::off(&self.store, |s| s.untold(MANY)).await?;
-            for record in &ended {
+            let untold = store::off(&self.store, |s| s.untold(MANY)).await?;
+            for record in &untold {
                 let messages = compose::messages(record, notify);
-                let id = record.asked.id.clone();
-                store::off(&self.store, move |s| s.tell(&id, clock::now(), &messages)).await?;
+                let (id, state) = (record.asked.id.clone(), record.state.name());
+                let now = clock::now();
+                let told = store::off(&self.store, move |s| s.tell(&id, state, now, &messages));
+                match told.await {
+                    // It ended meanwhile: its end is told next time.
+                    Err(StoreError::Missing(_)) if state == StateName::Running => {}
+                    told => told?,
+                }
             }
-            if ended.len() < MANY as usize {
+            if untold.len() < MANY as usize {
                 return Ok(());
             }
         }

@@ -113,6 +113,34 @@ fn one_status_a_verdict_and_nothing_but_pass_is_green() {
 }
 
 #[test]
+fn a_start_is_one_open_status_a_verdict_under_names_of_its_own() {
+    let ends: Vec<String> = told(&completed(), vec![target(Api::GitHub)])
+        .into_iter()
+        .map(|m| m.id)
+        .collect();
+    for (api, state) in [
+        (Api::GitHub, "pending"),
+        (Api::Gitea, "pending"),
+        (Api::GitLab, "running"),
+    ] {
+        let mut record = record(ScoreState::Running);
+        record.ended = None;
+        let messages = told(&record, vec![target(api)]);
+        assert_eq!(messages.len(), 3, "a webhook hears of ends alone");
+        for message in &messages {
+            let body: serde_json::Value = serde_json::from_str(&message.body).unwrap();
+            assert_eq!(body["state"], state);
+            let description = body["description"].as_str().unwrap();
+            assert!(description.starts_with("runs against 000000000000"));
+            assert!(!ends.contains(&message.id));
+        }
+    }
+    let mut queued = record(ScoreState::Queued);
+    queued.ended = None;
+    assert_eq!(told(&queued, vec![target(Api::GitHub)]).len(), 0);
+}
+
+#[test]
 fn an_older_base_gets_no_status_and_names_of_messages_stay() {
     let mut older = completed();
     older.asked.base = format!("{:040x}", 3).parse().unwrap();

@@ -567,6 +567,7 @@ const SUITE: &[Check] = &[
     meta_is_overwritten,
     held_out_failures_are_counted_by_base_case_and_overlay,
     gc_takes_what_is_old_and_ended,
+    deliveries::a_start_is_told_before_its_end_or_not_at_all,
     deliveries::ends_are_told_once_and_messages_wait_until_they_are_over,
     flaky::mixed_cases_add_up_by_case_digest,
     flaky::an_agent_sees_its_own_as_it_may_hear_them,

@@ -7,7 +7,7 @@ use super::delivery::{Delivery, Message};
 use super::flaky::{FlakyCase, FlakyFilter, MixedCase};
 use super::record::{
     AttemptKey, Audience, Collected, Completion, Created, EventKind, NewScore, ScoreFilter,
-    ScoreRecord, ScoreState, StoredAttempt, StoredEvent, StoredFile, TokenRecord,
+    ScoreRecord, ScoreState, StateName, StoredAttempt, StoredEvent, StoredFile, TokenRecord,
 };
 use super::{Collection, Sealed, Store, StoreError};
 use std::collections::BTreeMap;
@@ -441,8 +441,14 @@ impl Store for MemoryStore {
     fn untold(&self, limit: u32) -> Result<Vec<ScoreRecord>, StoreError> {
         Ok(self.shelves().untold(limit))
     }
-    fn tell(&self, score: &ScoreId, at: UnixTime, messages: &[Message]) -> Result<(), StoreError> {
-        self.writable()?.tell(score, at, messages)
+    fn tell(
+        &self,
+        score: &ScoreId,
+        state: StateName,
+        at: UnixTime,
+        messages: &[Message],
+    ) -> Result<(), StoreError> {
+        self.writable()?.tell(score, state, at, messages)
     }
     fn due(&self, at: UnixTime, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         Ok(self.shelves().due(at, limit))

@@ -299,17 +299,24 @@ pub trait Store: Send + Sync + 'static {
     /// `Missing`.
     fn revoke_key(&self, id: &KeyId, since: UnixTime) -> Result<(), StoreError>;
 
-    /// Ended scores that [`Store::tell`] was not called for yet, oldest first. A score is one from the write on that ends it.
+    /// Scores that run or have ended and whose state [`Store::tell`] was not called for yet, oldest first. A score is one from
+    /// the writes on that start and end it; one that ended before anybody was told of its start is told of once.
     ///
     /// # Errors
     /// The disk or the database.
     fn untold(&self, limit: u32) -> Result<Vec<ScoreRecord>, StoreError>;
-    /// What is to be said of a score's end, in one step with that being settled. A message takes the place of those that
-    /// wait for the same target about the same subject.
+    /// What is to be said of a score that is in this state, in one step with that being settled. A message takes the place of
+    /// those that wait for the same target about the same subject.
     ///
     /// # Errors
-    /// `Missing` where it is settled already.
-    fn tell(&self, score: &ScoreId, at: UnixTime, messages: &[Message]) -> Result<(), StoreError>;
+    /// `Missing` where it is settled already, or the score has left that state since.
+    fn tell(
+        &self,
+        score: &ScoreId,
+        state: StateName,
+        at: UnixTime,
+        messages: &[Message],
+    ) -> Result<(), StoreError>;
     /// Messages whose time has come, oldest first, at most so many for each target: none waits behind another's.
     ///
     /// # Errors

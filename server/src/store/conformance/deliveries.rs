@@ -1,4 +1,4 @@
-//! Messages: owed from the moment a score ends, in the order of ends, and gone only when they are over.
+//! Messages: owed from the moment a score starts or ends, in the order of scores, and gone only when they are over.
 
 use super::*;
 
@@ -33,9 +33,11 @@ pub(super) fn ends_are_told_once_and_messages_wait_until_they_are_over(store: &d
         message("a", "hook", None),
         message("b", "forge", Some("head/src_score")),
     ];
-    store.tell(&one, at(8), &first).unwrap();
+    let told =
+        |score, state, time, messages: &[Message]| store.tell(score, state, at(time), messages);
+    told(&one, StateName::Completed, 8, &first).unwrap();
     assert!(matches!(
-        store.tell(&one, at(8), &first),
+        told(&one, StateName::Completed, 8, &first),
         Err(StoreError::Missing(_))
     ));
     assert_eq!(store.untold(9).unwrap().len(), 2);
@@ -45,8 +47,8 @@ pub(super) fn ends_are_told_once_and_messages_wait_until_they_are_over(store: &d
         message("d", "forge", Some("head/src_score")),
         message("e", "other", Some("head/src_score")),
     ];
-    store.tell(&two, at(9), &second).unwrap();
-    store.tell(&three, at(9), &[]).unwrap();
+    told(&two, StateName::Aborted, 9, &second).unwrap();
+    told(&three, StateName::Aborted, 9, &[]).unwrap();
     assert!(store.untold(9).unwrap().is_empty());
     assert_eq!(ids(&store.due(at(8), 9).unwrap()), ["a"]);
     let due = store.due(at(9), 9).unwrap();
@@ -70,4 +72,36 @@ pub(super) fn ends_are_told_once_and_messages_wait_until_they_are_over(store: &d
     store.gc(at(1000)).unwrap();
     assert_eq!(store.deliveries().unwrap(), 3);
     assert!(store.untold(9).unwrap().is_empty());
+}
+
+pub(super) fn a_start_is_told_before_its_end_or_not_at_all(store: &dyn Store) {
+    let (seen, missed) = (make(store, 1, 1), make(store, 2, 1));
+    for score in [&seen, &missed] {
+        store.start_score(score, at(2)).unwrap();
+    }
+    let names = || -> Vec<_> {
+        let untold = store.untold(9).unwrap();
+        let names = untold.iter().map(|r| (r.asked.id.clone(), r.state.name()));
+        names.collect()
+    };
+    let (running, over) = (StateName::Running, StateName::Completed);
+    assert_eq!(
+        names(),
+        [(seen.clone(), running), (missed.clone(), running)]
+    );
+    let begun = [message("p", "forge", Some("head/src_score"))];
+    store.tell(&seen, running, at(3), &begun).unwrap();
+    assert_eq!(names(), [(missed.clone(), running)]);
+    // A start that somebody looked at and has not told yet when the end comes is never told, and the end is.
+    for score in [&missed, &seen] {
+        store.complete_score(score, at(4), &completion()).unwrap();
+        let late = store.tell(score, running, at(5), &begun);
+        assert!(matches!(late, Err(StoreError::Missing(_))));
+    }
+    assert_eq!(names(), [(seen.clone(), over), (missed.clone(), over)]);
+    let ended = [message("e", "forge", Some("head/src_score"))];
+    store.tell(&seen, over, at(6), &ended).unwrap();
+    store.tell(&missed, over, at(6), &[]).unwrap();
+    assert_eq!(ids(&store.due(at(9), 9).unwrap()), ["e"]);
+    assert!(names().is_empty());
 }

@@ -2,14 +2,15 @@
 
 use super::super::StoreError;
 use super::super::delivery::{Delivery, Message};
-use super::super::record::ScoreRecord;
+use super::super::record::{ScoreRecord, StateName};
 use super::Shelves;
 use std::collections::BTreeMap;
 use tribunal_core::id::{ScoreId, UnixTime};
 
 #[derive(Default)]
 pub(super) struct Post {
-    told: Vec<ScoreId>,
+    /// The last state that was told.
+    told: BTreeMap<ScoreId, StateName>,
     waiting: Vec<Delivery>,
     numbers: u64,
 }
@@ -17,22 +18,27 @@ pub(super) struct Post {
 impl Shelves {
     pub(super) fn untold(&self, limit: u32) -> Vec<ScoreRecord> {
         let records = self.scores.iter().map(|shelf| &shelf.record);
-        let untold = records
-            .filter(|record| record.ended.is_some() && !self.post.told.contains(&record.asked.id));
+        let untold = records.filter(|record| {
+            let state = record.state.name();
+            state != StateName::Queued && self.post.told.get(&record.asked.id) != Some(&state)
+        });
         untold.take(limit as usize).cloned().collect()
     }
 
     pub(super) fn tell(
         &mut self,
         score: &ScoreId,
+        state: StateName,
         at: UnixTime,
         messages: &[Message],
     ) -> Result<(), StoreError> {
-        if !self.untold(u32::MAX).iter().any(|r| r.asked.id == *score) {
-            return Err(StoreError::Missing(format!("the end of {score}, untold")));
+        let untold = self.untold(u32::MAX);
+        let is_it = |r: &ScoreRecord| r.asked.id == *score && r.state.name() == state;
+        if !untold.iter().any(is_it) {
+            return Err(StoreError::Missing(format!("{state:?} of {score}, untold")));
         }
         let post = &mut self.post;
-        post.told.push(score.clone());
+        post.told.insert(score.clone(), state);
         for message in messages {
             post.waiting.retain(|other| {
                 let (new, old) = (message, &other.message);

@@ -1,16 +1,16 @@
-//! Ended scores that nobody was told of yet, and messages that wait.
+//! Starts and ends of scores that nobody was told of yet, and messages that wait.
 
 use super::super::StoreError;
 use super::super::delivery::{Delivery, Message};
-use super::super::record::ScoreRecord;
-use super::value::{count, parsed, signed, time};
+use super::super::record::{ScoreRecord, StateName};
+use super::value::{count, parsed, signed, state_word, time};
 use super::{broken, found, scores};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tribunal_core::id::{ScoreId, UnixTime};
 
-/// Inside the write that ends the score.
-pub(super) fn ended(c: &Connection, score: i64) -> Result<(), StoreError> {
-    c.execute("INSERT INTO untold (score) VALUES (?1)", [score])
+/// Inside the write that starts or ends the score.
+pub(super) fn owed(c: &Connection, score: i64) -> Result<(), StoreError> {
+    c.execute("INSERT OR IGNORE INTO untold (score) VALUES (?1)", [score])
         .map(drop)
         .map_err(broken)
 }
@@ -31,19 +31,20 @@ pub(super) fn untold(c: &Connection, limit: u32) -> Result<Vec<ScoreRecord>, Sto
 pub(super) fn tell(
     c: &Connection,
     score: &ScoreId,
+    state: StateName,
     at: UnixTime,
     messages: &[Message],
 ) -> Result<(), StoreError> {
     let number: Option<i64> = c
         .query_row(
-            "SELECT number FROM scores WHERE id = ?1",
-            [score.as_str()],
+            "SELECT number FROM scores WHERE id = ?1 AND state = ?2",
+            [score.as_str(), state_word(state)],
             |row| row.get(0),
         )
         .optional()
         .map_err(broken)?;
     let removed = c.execute("DELETE FROM untold WHERE score = ?1", [number]);
-    found(removed, || format!("the end of {score}, untold"))?;
+    found(removed, || format!("{state:?} of {score}, untold"))?;
     for message in messages {
         c.execute(
             "DELETE FROM deliveries WHERE target = ?1 AND subject = ?2",

@@ -14,7 +14,7 @@ use super::delivery::{Delivery, Message};
 use super::flaky::{FlakyCase, FlakyFilter};
 use super::record::{
     AttemptKey, Audience, Collected, Completion, Created, EventKind, NewScore, ScoreFilter,
-    ScoreRecord, StoredAttempt, StoredEvent, StoredFile, TokenRecord,
+    ScoreRecord, StateName, StoredAttempt, StoredEvent, StoredFile, TokenRecord,
 };
 use super::{Collection, Sealed, Store, StoreError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
@@ -355,8 +355,14 @@ impl Store for SqliteStore {
     fn untold(&self, limit: u32) -> Result<Vec<ScoreRecord>, StoreError> {
         self.read(|c| deliveries::untold(c, limit))
     }
-    fn tell(&self, score: &ScoreId, at: UnixTime, messages: &[Message]) -> Result<(), StoreError> {
-        self.write(|c| deliveries::tell(c, score, at, messages))
+    fn tell(
+        &self,
+        score: &ScoreId,
+        state: StateName,
+        at: UnixTime,
+        messages: &[Message],
+    ) -> Result<(), StoreError> {
+        self.write(|c| deliveries::tell(c, score, state, at, messages))
     }
     fn due(&self, at: UnixTime, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         self.read(|c| deliveries::due(c, at, limit))

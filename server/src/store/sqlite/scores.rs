@@ -168,8 +168,8 @@ pub(super) fn start(c: &Connection, id: &ScoreId, at: UnixTime) -> Result<(), St
         "UPDATE scores SET state = 'running', started = coalesce(started, ?2) WHERE number = ?1",
         params![number, at.0],
     )
-    .map(drop)
-    .map_err(broken)
+    .map_err(broken)?;
+    deliveries::owed(c, number)
 }
 
 pub(super) fn append_events(
@@ -270,7 +270,7 @@ pub(super) fn complete(
         params![number, to_json(&words)?, at.0],
     )
     .map_err(broken)?;
-    deliveries::ended(c, number)
+    deliveries::owed(c, number)
 }
 
 pub(super) fn abort(
@@ -294,7 +294,7 @@ pub(super) fn abort(
         params![number, outcome, at.0],
     )
     .map_err(broken)?;
-    deliveries::ended(c, number)
+    deliveries::owed(c, number)
 }
 
 pub(super) fn unfinished_ids(c: &Connection) -> Result<Vec<ScoreId>, StoreError> {
