@@ -4,6 +4,7 @@ Runs before any code of the repository. What is open that was not meant for this
 name: only what is kept stays.
 """
 
+import contextlib
 import fcntl
 import os
 import sys
@@ -46,3 +47,10 @@ def streams() -> None:
     sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     vars(sys).update(__stdin__=sys.stdin, __stdout__=sys.stdout, __stderr__=sys.stderr)
+
+
+def say_ready(fd: int) -> None:
+    """To PID 1, which may have stopped listening."""
+    with contextlib.suppress(BrokenPipeError):
+        os.write(fd, b"r")
+    os.close(fd)

@@ -33,8 +33,7 @@ def make(directory: str, uids: tuple[int, ...]) -> None:
     """Fresh pages for the users of one attempt. The last of them makes the files of all."""
     os.makedirs(directory, 0o711, exist_ok=True)
     os.chmod(directory, 0o711)  # noqa: S103  each user finds its own page, and no list of them
-    for name in os.listdir(directory):
-        os.unlink(f"{directory}/{name}")
+    drop(directory, uids)
     for uid in uids:
         fd = os.open(page(directory, uid), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -42,6 +41,12 @@ def make(directory: str, uids: tuple[int, ...]) -> None:
             os.fchown(fd, uids[-1], uids[-1])
         finally:
             os.close(fd)
+
+
+def drop(directory: str, uids: tuple[int, ...]) -> None:
+    for uid in uids:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(page(directory, uid))
 
 
 def listed(directory: str, uids: tuple[int, ...], number: int) -> tuple[set[int], set[int]]:

@@ -14,6 +14,11 @@ def of_start(hash_seed: int) -> dict[str, str]:
     return {"PATH": PATH, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": str(hash_seed)}
 
 
+def of_waiting(layout: Layout, policy: Policy) -> dict[str, str]:
+    """What holds before the pins are known: for whatever is made ready before its order comes."""
+    return _pinned(layout, policy, 0, 0, 0)
+
+
 def of_attempt(layout: Layout, policy: Policy, order: Attempt, hash_seed: int) -> dict[str, str]:
     return _pinned(layout, policy, order.seed, order.source_date_epoch, hash_seed)
 

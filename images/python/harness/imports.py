@@ -22,7 +22,6 @@ from _pytest.pathlib import resolve_package_path
 
 from . import source_only
 from .layout import Layout
-from .orders import Policy
 from .source import PRODUCT, Sides
 from .source_only import SourceOnly
 
@@ -30,8 +29,9 @@ from .source_only import SourceOnly
 class SealedModules:
     """Loads test modules, their packages and conftests by place."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, before: Callable[[], object]) -> None:
         self._tree = Path(layout.tree)
+        self._before = before
         self._standard = sum(1 for entry in sys.path if not entry.startswith((layout.tree, layout.deps, layout.runner)))
         self._places: set[str] = set()
 
@@ -40,6 +40,7 @@ class SealedModules:
         path = Path(path)
         if not path.exists():
             raise ImportError(str(path))
+        self._before()
         top = resolve_package_path(path)
         self._add(str(path.parent if top is None else top.parent))
         if top is None:
@@ -127,9 +128,25 @@ class Compiled:
         return self.codes.get(str(source)) if self.usable else None
 
 
-def install(layout: Layout, policy: Policy, sides: Sides, compiled: Compiled) -> None:
-    source_only.install(layout, policy)
-    modules = SealedModules(layout)
+class Doorbell:
+    """Rings before anything is imported that is neither the interpreter's nor loaded, in part, already."""
+
+    def __init__(self, before: Callable[[], object]) -> None:
+        self._before = before
+        self._known = frozenset(sys.stdlib_module_names).union(name.partition(".")[0] for name in sys.modules)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] not in self._known:
+            self._before()
+
+    def take_down(self) -> None:
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+
+
+def install(layout: Layout, sides: Sides, compiled: Compiled, before: Callable[[], object]) -> None:
+    """`before` is called when the first line of the tree is about to run."""
+    source_only.install(layout)
+    modules = SealedModules(layout, before)
     _pytest.python.import_path = modules.load  # type: ignore[attr-defined, assignment]
     _pytest.config.import_path = modules.load  # type: ignore[attr-defined, assignment]
     _pytest.assertion.rewrite._read_pyc = compiled.read

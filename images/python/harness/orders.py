@@ -12,6 +12,7 @@ from typing import Any
 SEED_MAX = 4_294_967_295
 SECRET = 16
 TEXT_MAX = 16 << 20
+AHEAD_MAX = 64  # parts of attempts that wait for their orders
 ISOLATIONS = ("split", "shared")
 REVERSED = ("cases", "listings")
 MODES = ("silenced", "unsilenced", "must-fail", "merge")
@@ -179,6 +180,11 @@ class Marks:
         )
 
 
+def files_of_part(policy: Policy, files: Iterable[str], split: bool) -> list[str]:
+    """Those of the configured files that one kind of part runs."""
+    return [file for file in files if (file in policy.shared) != split]
+
+
 @dataclass(frozen=True)
 class Attempt:
     """One part of an attempt to make, with its pins."""
@@ -219,13 +225,11 @@ class Attempt:
     def split(self) -> bool:
         return self.isolation == "split"
 
-    def files(self, policy: Policy, files: Iterable[str]) -> list[str]:
-        """Those of the configured files that this part runs."""
-        return [file for file in files if (file in policy.shared) != self.split]
-
     @classmethod
     def parse(cls, data: Mapping[str, Any], starts: int) -> "Attempt":
         only = data.get("only")
+        if data.get("mode") == "must-fail" and data.get("isolation") == "split":
+            raise BadOrder("must-fail is for shared parts")
         return cls(
             attempt=_whole(data, "attempt", 0),
             start=_whole(data, "start", 0, starts - 1),
@@ -258,6 +262,14 @@ def seed(data: Mapping[str, Any], key: str) -> int:
 
 def src_size(data: Mapping[str, Any]) -> int:
     return _whole(data, "size", 0)
+
+
+def parts_ahead(data: Mapping[str, Any], starts: int) -> tuple[int, ...]:
+    """The starts of the split parts that will probably come first, in their order."""
+    ahead = data.get("ahead", [])
+    if not isinstance(ahead, list) or len(ahead) > AHEAD_MAX:
+        raise BadOrder(f"ahead is not a list of at most {AHEAD_MAX}")
+    return tuple(_whole({"ahead": item}, "ahead", 0, starts - 1) for item in ahead)
 
 
 def digest_files(data: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,14 +12,20 @@ import os
 from .orders import Attempt
 
 
-def keep(pid: int, order: Attempt) -> None:
-    """Called by PID 1 while the process still waits for its orders, as root."""
-    if order.split and order.cpu is not None:
-        on(pid, order.cpu)
+def chosen(order: Attempt) -> int | None:
+    """For PID 1, which sees the CPUs as they are. An order counts those that it may use, around and around."""
+    return None if order.cpu is None or not order.split else of_number(order.cpu)
 
 
-def on(pid: int, number: int) -> None:
-    """`number` counts the CPUs that this process may use, around and around."""
+def of_number(number: int) -> int:
     allowed = sorted(os.sched_getaffinity(0))
-    with contextlib.suppress(OSError):
-        os.sched_setaffinity(pid, {allowed[number % len(allowed)]})
+    return allowed[number % len(allowed)]
+
+
+def here(cpu: int | None) -> None:
+    """This process, with the threads that it has already."""
+    if cpu is None:
+        return
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(int(thread), {cpu})

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pluggy
 import pytest
@@ -66,25 +67,32 @@ class Cassettes:
         self._read(self._word, 1)
 
 
+@dataclass(frozen=True)
+class Told:
+    """What an attempt hears from PID 1, and the way back."""
+
+    order: Attempt
+    channel: Channel
+    secret: bytes = b""  # what an oracle's questions are drawn by
+    canaries: Sequence[canary.Canary] = ()
+    cassettes: Cassettes = field(default_factory=lambda: Cassettes({}, -1))
+
+
 class Plugin:
+    """Registered before the order may be known: `hear` has it opened, when the collection begins at the latest."""
+
     def __init__(
-        self, channel: Channel, sides: Sides, exceptions: Exceptions, order: Attempt, tampers: Tampers,
-        product: Connection | None, canaries: Sequence[canary.Canary] = (), meter: counts.Meter | None = None,
-        cassettes: Cassettes | None = None,
+        self, sides: Sides, exceptions: Exceptions, tampers: Tampers, product: Connection | None,
+        meter: counts.Meter | None, hear: Callable[[], object],
     ) -> None:  # fmt: skip
-        self._channel = channel
+        self._sides = sides
+        self._exceptions = exceptions
         self._tampers = tampers
         self._product = product
-        self._canaries = canaries
-        self._planted: set[int] = set()  # their numbers
         self._meter = meter
-        self._cassettes = cassettes or Cassettes({}, -1)
+        self._hear = hear
+        self._planted: set[int] = set()  # numbers of canaries
         self._reads: list[counts.Snapshot] = []  # of the present phase, where it read anything
-        self._exceptions = exceptions
-        self._order = order
-        self._only = None if order.only is None else frozenset(order.only)
-        self._judge = Judge(sides, exceptions, order.unsilenced)
-        self._silences = Silences(self._judge)
         self._collected = Collected()
         self._gathered: list[pytest.Item] = []  # before any hook chose among them
         self._number = 0
@@ -93,6 +101,13 @@ class Plugin:
         self._complete = False
         self._failed = False  # the present case, in any phase
         self._clock = time.perf_counter  # held where no test that replaces clocks looks
+
+    def open(self, told: Told) -> None:
+        self._channel, self._canaries, self._cassettes = told.channel, told.canaries, told.cassettes
+        self._order = told.order
+        self._only = None if told.order.only is None else frozenset(told.order.only)
+        self._judge = Judge(self._sides, self._exceptions, told.order.unsilenced)
+        self._silences = Silences(self._judge)
 
     def complete(self) -> bool:
         return self._complete
@@ -111,6 +126,7 @@ class Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool:
         """All files that can be collected, even where pytest would refuse the whole session for one that cannot."""
+        self._hear()
         files = list(session.config.args)
         while True:
             try:

@@ -179,15 +179,20 @@ def run_delay_ms(pid: int) -> float:
 
     Not their sum: threads that crowd each other out could make that as large as they like, and so look starved.
     """
-    longest = 0
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return 0.0
-    for thread in threads:
-        try:
-            fields = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
-            longest = max(longest, int(fields[1]))
-        except (OSError, IndexError, ValueError):
-            continue
-    return longest / 1e6
+    return max((waited for _, waited in _scheduled(pid)), default=0) / 1e6
+
+
+def run_ms(pid: int) -> float:
+    """How long the threads that a process has now had a processor."""
+    return sum(ran for ran, _ in _scheduled(pid)) / 1e6
+
+
+def _scheduled(pid: int) -> list[tuple[int, int]]:
+    """Of each thread, in nanoseconds: the time on a processor, and the time it waited for one."""
+    times = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError, ValueError):
+                ran, waited, _ = map(int, Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split())
+                times.append((ran, waited))
+    return times

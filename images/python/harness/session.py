@@ -8,7 +8,8 @@ What does not depend on an attempt is made ready in the zygote, without running 
 import ast
 import os
 import signal
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
@@ -21,17 +22,16 @@ from pluggy import PluginManager
 
 from . import hypothesis_settings, imports, must_fail, mutate, seeds, shortcuts, source_only
 from .asyncs import Asyncs
-from .canary import Canary
 from .channel import Channel
 from .collection import Collected, conftest_failure, failure
 from .counts import Meter
 from .exceptions import Exceptions
 from .frames import Message
 from .layout import Layout
-from .orders import Attempt, Policy
-from .plugin import Cassettes, Plugin
+from .orders import Policy, files_of_part
+from .plugin import Plugin, Told
 from .source import PRODUCT, SEALED, Sides
-from .split import hook
+from .split import follow, hook
 from .split.connect import Connection
 from .tampers import Tampers
 from .witness import Native
@@ -47,14 +47,6 @@ class Prepared:
     arguments: tuple[str, ...]
     files: tuple[str, ...]
     codes: dict[str, CodeType] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class FarSide:
-    """The product's process: this side's ends of the links to it, and what it must not be able to guess."""
-
-    links: list[int]
-    secret: bytes
 
 
 def arguments(layout: Layout) -> list[str]:
@@ -94,25 +86,56 @@ def _compiled(layout: Layout, policy: Policy, files: tuple[str, ...]) -> dict[st
     return codes
 
 
+class Hearing:
+    """The order, once: asked for when nothing more can be done without it."""
+
+    def __init__(self, hear: Callable[[], Told], then: Callable[[Told], None]) -> None:
+        self._hear, self._then = hear, then
+        self._told: Told | None = None
+
+    def __call__(self) -> Told:
+        if self._told is None:
+            self._told = self._hear()
+            self._then(self._told)
+        return self._told
+
+
 def run(
-    channel: Channel, layout: Layout, policy: Policy, order: Attempt, prepared: Prepared, far: "FarSide | None",
-    canaries: Sequence[Canary] = (), native: Native | None = None, meter: Meter | None = None,
-    cassettes: Cassettes | None = None,
+    hear: Callable[[], Told], layout: Layout, policy: Policy, prepared: Prepared, links: list[int] | None,
+    native: Native | None = None, meter: Meter | None = None,
 ) -> Message | None:  # fmt: skip
-    """What the last record says; None means that the session did not reach its own end. Of a split part `far` is where
-    the product is; without it the product is imported here, and the witness watches."""
+    """What the last record says; None means that the session did not reach its own end.
+
+    Of a split part `links` lead to the product, and the order is heard no sooner than the first line of the tree is to
+    run: all that is pytest's own is done by then. Without them the product is imported here, the order comes first, and
+    the witness watches.
+    """
     sides = Sides(layout, policy)
     exceptions = Exceptions(sides)
-    tampers = Tampers(channel)
-    product = _connected(far, sides, tampers) if far is not None else None
-    plugin = Plugin(channel, sides, exceptions, order, tampers, product, canaries, meter, cassettes)
-    seeds.apply(order.seed)
-    hypothesis_settings.apply(order.seed)
+    tampers = Tampers()
+    product = _connected(links, sides, tampers) if links is not None else None
+
+    def opened(told: Told) -> None:
+        doorbell.take_down()
+        tampers.open(told.channel)
+        seeds.apply(told.order.seed)
+        hypothesis_settings.apply(told.order.seed)
+        source_only.give_way(layout, policy)
+        if product is not None:
+            product.begin(told.secret)
+            follow.begin(product)
+        plugin.open(told)
+
+    heard = Hearing(hear, opened)
+    plugin = Plugin(sides, exceptions, tampers, product, meter, heard)
     compiled = imports.Compiled(prepared.codes)
-    imports.install(layout, policy, sides, compiled)
+    imports.install(layout, sides, compiled, heard)
+    doorbell = imports.Doorbell(heard)
     if product is None:
+        order = heard().order
         source_only.plant(mutate.of_product(order.product, order.seed, layout, policy), sides)
     else:
+        sys.meta_path.insert(0, doorbell)
         roots = [f"{layout.tree}/{root}".rstrip("/") for root in policy.src_roots]
         own = str(Path(__file__).parent)
         names = None if policy.own_names is None else frozenset(policy.own_names)
@@ -124,16 +147,16 @@ def run(
         for each in (plugin, Asyncs()):
             manager.register(each)
         if native is not None:
-            _arm(native, plugin, channel, compiled, manager)
+            _arm(native, plugin, heard().channel, compiled, manager)
         hypothesis_settings.register(manager)
-        files = [f"{layout.tree}/{file}" for file in order.files(policy, prepared.files)]
+        files = [f"{layout.tree}/{file}" for file in files_of_part(policy, prepared.files, product is not None)]
         config: Config = manager.hook.pytest_cmdline_parse(pluginmanager=manager, args=[*prepared.arguments, *files])
         compiled.usable = not config.getini("enable_assertion_pass_hook")
-        if order.must_fail:
+        if product is None and heard().order.must_fail:
             compiled.codes.update(must_fail.compiled(files, config.getini("python_functions")))
             compiled.usable = True
     except (SystemExit, KeyboardInterrupt, Exception) as error:  # noqa: BLE001
-        return _without_session(channel, exceptions, layout, error)
+        return _without_session(heard().channel, exceptions, layout, error)
     try:
         config.hook.pytest_cmdline_main(config=config)
     finally:
@@ -151,14 +174,14 @@ def _arm(native: Native, plugin: Plugin, channel: Channel, compiled: imports.Com
     native.arm(channel.sender())
 
 
-def _connected(far: FarSide, sides: Sides, tampers: Tampers) -> Connection:
+def _connected(links: list[int], sides: Sides, tampers: Tampers) -> Connection:
     """When the product's process is gone this one waits to be ended: PID 1 saw how the other left."""
 
     def gone() -> NoReturn:
         while True:
             signal.pause()
 
-    return Connection(far.links, tampers.tell, gone, _sealed(sides), far.secret)
+    return Connection(links, tampers.tell, gone, _sealed(sides))
 
 
 def _sealed(sides: Sides) -> Callable[[object], bool]:

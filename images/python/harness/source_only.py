@@ -47,7 +47,7 @@ def plant(transform: Transform | None, sides: Sides) -> None:
         SourceOnly.planted = Planted(transform, lambda path: sides.of_file(path) == PRODUCT)
 
 
-def install(layout: Layout, policy: Policy) -> None:
+def install(layout: Layout) -> None:
     hook = importlib.machinery.FileFinder.path_hook(
         (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
         (SourceOnly, importlib.machinery.SOURCE_SUFFIXES),
@@ -60,11 +60,14 @@ def install(layout: Layout, policy: Policy) -> None:
 
     sys.path_hooks.insert(0, of_tree)
     sys.path_importer_cache.clear()
-    _give_way(layout, policy)
 
 
-def _give_way(layout: Layout, policy: Policy) -> None:
-    """A warmed dependency leaves where the policy's roots have a module of its name: they come before it."""
+def give_way(layout: Layout, policy: Policy) -> None:
+    """A warmed dependency leaves where the policy's roots have a module of its name: they come before it.
+
+    Called once src is there; what was looked up in its places before that is looked up anew.
+    """
+    sys.path_importer_cache.clear()
     warmed = {name.partition(".")[0] for name, module in sys.modules.items() if _is_in(module, layout.deps)}
     roots = layout.import_roots(policy.pythonpath)
     ousted = {name for name in warmed if importlib.machinery.PathFinder.find_spec(name, roots) is not None}

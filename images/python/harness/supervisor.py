@@ -6,34 +6,31 @@ its own failures become `trouble`, and the server signs nothing.
 """
 
 import contextlib
-import fcntl
 import os
 import platform
 import secrets
-import select
 import signal
-import socket
 import sys
 from collections.abc import Callable, Iterator
 
 from . import canary, counts, digesting, etc, marking, placement, planting, sweep
 from .cassettes import Deck, NoReplay, Shelf
+from .crew import Crew, Waiting
 from .frames import JSON, TAR, FrameBuffer, FrameError, Message, decode_json, encode_json, write_all
-from .layout import CASE_OUTPUT_FACTOR, LINKS, Layout, package_version
+from .layout import CASE_OUTPUT_FACTOR, Layout, package_version
 from .listings import Listings
-from .orders import Attempt, BadOrder, Configure, Marks, Plant, Policy, digest_files, src_size
+from .orders import Attempt, BadOrder, Configure, Marks, Plant, Policy, digest_files, parts_ahead, src_size
 from .output import Output
 from .overlay import Overlay, OverlayError, TarStream
 from .pins import PinPage
 from .reaper import Reaper, Unkillable
 from .record import Ledger
-from .starts import FORK_SECONDS, Start, StartFailed, Starts
-from .task import Task
+from .starts import Start, StartFailed, Starts
+from .task import Place, Task
 from .transport import Transport, TransportFailed
 from .watch import AttemptFailed, Limits, Pipes, ServerGone, Watch
 
 PROTOCOL = 1
-PIPE_BYTES = 1 << 20
 STOPPED = 128 + signal.SIGTERM
 
 
@@ -89,6 +86,7 @@ class Supervisor:
         self._configured: Configure | None = None
         self._overlay: Overlay | None = None
         self._starts = Starts([])
+        self._waiting = Waiting(layout)
         self._pins: PinPage | None = None
         self._shelf, self._listings = Shelf(), Listings(layout.listings)
         self._transport: Transport | None = None
@@ -141,11 +139,15 @@ class Supervisor:
         self._starts.open()
         self._configured = order
 
-    def _warm(self, _: Message) -> None:
-        """Every interpreter start comes up now, before anybody knows which src it is for."""
+    def _warm(self, message: Message) -> None:
+        """Every interpreter start comes up now, before anybody knows which src it is for, and so do the attempts."""
         if self._configured is None or self._overlay is not None:
             raise BadOrder("warm belongs between configure and src")
+        ahead = parts_ahead(message, len(self._starts))
         self._starts.wait_all()
+        for number, index in enumerate(ahead):
+            self._waiting.make(number, self._starts.take(index), _place(self._configured, number, split=True))
+        self._waiting.wait()
         self._server.send({"type": "warmed", "starts": len(self._starts)})
 
     def _src(self, message: Message) -> None:
@@ -197,111 +199,63 @@ class Supervisor:
         order = Attempt.parse(message, len(self._starts))
         self._attempted = True
         start = self._starts.take(order.start)
-        uid = configured.uid_base + 2 * order.attempt % (configured.uid_count & ~1)
-        product_uid = uid + 1 if order.split else None
-        owner = uid if product_uid is None else product_uid
-        self._clean(owner)
+        place = _place(configured, order.attempt, order.split)
+        self._clean(place.owner)
         pins.write(order.clock, order.seed, configured.policy.cpus, order.reversed == "listings")
-        uids = (uid,) if product_uid is None else (uid, product_uid)
-        with contextlib.suppress(OSError):  # an earlier attempt filled the place up: then nothing is counted
-            counts.make(self._layout.counts, uids)
+        crew = self._waiting.take(order, start, place, self._reaper)
         deck = Deck(
             self._shelf, pins, self._transport or NoReplay(), order.clock, order.seed,
-            lambda number: counts.listed(self._layout.counts, uids, number),
-            lambda: counts.sought(self._layout.counts, uids),
+            lambda number: counts.listed(self._layout.counts, place.uids, number),
+            lambda: counts.sought(self._layout.counts, place.uids),
         )  # fmt: skip
         whole = not order.collect_only and order.only is None and not order.marks_off and order.reversed is None
         task = Task(
-            order, uid, product_uid, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
+            order, place, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
             order.questions or secrets.token_bytes(16), 80 + secrets.randbelow(40),
-            canary.drawn() if whole else (), self._shelf.seeds(),
+            canary.drawn() if whole else (), self._shelf.seeds(), placement.chosen(order),
         )  # fmt: skip
-        summary = self._watched(configured, start, task, deck)
-        self._clean(owner)
+        try:
+            summary = self._watched(configured.policy, crew, task, deck)
+        finally:
+            crew.end()
+        self._clean(place.owner)
         if not overlay.unchanged():
             raise AttemptFailed("src changed under an attempt")
         self._server.send(
-            {"type": "attempt-end", "attempt": order.attempt, **summary, "start": order.start, "uid": uid}
+            {"type": "attempt-end", "attempt": order.attempt, **summary, "start": order.start, "uid": place.uid}
         )
 
-    def _watched(self, configured: Configure, start: Start, task: Task, deck: Deck) -> Message:
-        policy = configured.policy
-        with Descriptors() as held:
-            order_read, order_write = held.pipe()
-            record_read, record_write = held.pipe()
-            output_read, output_write = held.pipe()
-            word_read, word_write = held.pipe()
-            for fd in (order_write, record_read, output_read, word_write):
-                os.set_blocking(fd, False)
-            token = task.token.hex().encode()
-            output = Output(output_read, token, policy.output_bytes, CASE_OUTPUT_FACTOR)
-            ledger = Ledger(task.attempt.attempt, output, task.canaries, deck, task.attempt.reversed == "cases")
-            uids = (task.uid,) if task.product_uid is None else (task.uid, task.product_uid)
-            forks: list[int] = []
-            try:
-                links, product, booted = self._product(start, task, output_write, held)
-                forks += [] if product is None else [product]
-                ours = (order_read, record_write, output_write, word_read, *links)
-                pid = start.oracle.fork(ours)
-                forks.append(pid)
-                placement.keep(pid, task.attempt)
-                for fd in ours:
-                    held.close(fd)
-                if booted is not None:  # the oracle waits for its order
-                    self._wait_for_product(booted, held)
-                watch = Watch(
-                    pid, product, task.exit_code, _limits(policy, task), ledger, output,
-                    Pipes(order_write, record_read, word_write), task.key, self._server, self._reaper, held.close,
-                    self._transport if self._transport and self._transport.relay else None,
-                )  # fmt: skip
-                watch.until_it_ends(task.encode(), self._wake)
-            finally:
-                self._end_all(uids, forks)
-            return watch.summary()
+    def _watched(self, policy: Policy, crew: Crew, task: Task, deck: Deck) -> Message:
+        output = Output(crew.output, task.token.hex().encode(), policy.output_bytes, CASE_OUTPUT_FACTOR)
+        ledger = Ledger(task.attempt.attempt, output, task.canaries, deck, task.attempt.reversed == "cases")
+        try:
+            crew.tell_product(task)
+            watch = Watch(
+                crew.pid, crew.product, task.exit_code, _limits(policy, task), ledger, output,
+                Pipes(crew.order, crew.record, crew.word), task.key, self._server, self._reaper, crew.close,
+                self._transport if self._transport and self._transport.relay else None,
+            )  # fmt: skip
+            watch.until_it_ends(task.encode(), self._wake)
+        finally:
+            self._end_all(crew)
+        return watch.summary()
 
-    def _product(
-        self, start: Start, task: Task, output: int, held: "Descriptors"
-    ) -> tuple[list[int], int | None, int | None]:
-        """The oracle's ends of the links, the pid of the process at the others, and where that says that it holds no
-        privilege any more; of a shared part nothing."""
-        told = task.of_product()
-        if told is None:
-            return [], None, None
-        if start.product is None:
-            raise BadOrder("a split part without a split file")
-        order_read, order_write = held.pipe()
-        booted_read, booted_write = held.pipe()
-        pairs = [held.pair() for _ in range(LINKS)]
-        theirs = [pair[1] for pair in pairs]
-        pid = start.product.fork((order_read, booted_write, output, *theirs))
-        placement.keep(pid, task.attempt)
-        for fd in (order_read, booted_write, *theirs):
-            held.close(fd)
-        os.write(order_write, told.encode())
-        held.close(order_write)
-        return [pair[0] for pair in pairs], pid, booted_read
-
-    def _wait_for_product(self, booted: int, held: "Descriptors") -> None:
-        ready, _, _ = select.select([booted], [], [], FORK_SECONDS)
-        if not ready or os.read(booted, 1) != b"b":
-            raise AttemptFailed("a fork did not become a product")
-        held.close(booted)
-
-    def _end_all(self, uids: tuple[int, ...], forks: list[int]) -> None:
-        for pid in forks:  # one that is not confined yet has none of these uids
+    def _end_all(self, crew: Crew) -> None:
+        for pid in crew.forks:  # one that is not confined yet has none of these uids
             self._reaper.end(pid)
         try:
-            self._reaper.end_users(uids)
+            self._reaper.end_users(crew.place.uids)
         except Unkillable:
             # The last resort: everything but PID 1 goes, and fresh interpreters come.
             if self._transport is not None:
                 self._transport.end()
-            self._reaper.end_everything(uids)
+            self._reaper.end_everything(crew.place.uids)
+            self._waiting.clear(self._reaper)
             if self._transport is not None:
                 self._transport.start()
             for start in self._starts:
                 start.renew()
-        for pid in forks:
+        for pid in crew.forks:
             self._reaper.wait(pid)
 
     def _clean(self, uid: int) -> None:
@@ -333,41 +287,16 @@ class Supervisor:
         self._server.send(planting.answer(self._layout, self._configured.policy, Plant.parse(message)))
 
 
+def _place(configured: Configure, number: int, split: bool) -> Place:
+    """Users that no part before it had, as far as there are enough."""
+    uid = configured.uid_base + 2 * number % (configured.uid_count & ~1)
+    return Place(uid, uid + 1 if split else None)
+
+
 def _limits(policy: Policy, task: Task) -> Limits:
     """An attempt with cassettes waits for PID 1's word, and PID 1 must not rest."""
     times = policy.attempt_timeout_ms, policy.case_timeout_ms
     return Limits(*times, rest=0.0) if task.cassettes else Limits(*times)
-
-
-class Descriptors:
-    """Pipes and links of one attempt, each end closed once."""
-
-    def __init__(self) -> None:
-        self._open: set[int] = set()
-
-    def __enter__(self) -> "Descriptors":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for fd in list(self._open):
-            self.close(fd)
-
-    def pipe(self) -> tuple[int, int]:
-        ends = os.pipe()
-        self._open.update(ends)
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(ends[0], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-        return ends
-
-    def pair(self) -> tuple[int, int]:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        ends = (ours.detach(), theirs.detach())
-        self._open.update(ends)
-        return ends
-
-    def close(self, fd: int) -> None:
-        self._open.remove(fd)
-        os.close(fd)
 
 
 def _wake_on_child() -> int:

@@ -9,14 +9,17 @@ from .record import TAMPERS, WHAT
 
 
 class Tampers:
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self) -> None:
+        self._channel: Channel | None = None  # nothing of the product runs before there is one
         self._told: set[tuple[str, str]] = set()
+
+    def open(self, channel: Channel) -> None:
+        self._channel = channel
 
     def tell(self, kind: str, what: str) -> None:
         """`kind` is one of `record.TAMPER_KINDS`."""
         told = (kind, what[:WHAT])
-        if told not in self._told and len(self._told) < TAMPERS:
+        if self._channel is not None and told not in self._told and len(self._told) < TAMPERS:
             self._told.add(told)
             self._channel.send(kind="tamper", tamper=kind, what=told[1])
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from . import cgroup
 from .frames import JSON, FrameError, MarkedFrames, Message, decode_json
 from .output import Output
-from .reaper import Exit, Reaper, is_leaving, run_delay_ms
+from .reaper import Exit, Reaper, is_leaving, run_delay_ms, run_ms
 from .record import ForeignRecord, Ledger
 
 RECORD_LIMIT = 1 << 19
@@ -88,6 +88,9 @@ class Watch:
         self._started = time.monotonic()
         self._case_since: float | None = None
         self._wall = self._delay = 0.0
+        # Before anybody waited for it.
+        self._ahead = sum(run_ms(each) for each in self._present())
+        self._waited = {each: run_delay_ms(each) for each in self._present()}
         self._before = (cgroup.oom_kills(), cgroup.cpu_ms(), time.process_time())
 
     def until_it_ends(self, order: bytes, wake: int) -> None:
@@ -137,13 +140,16 @@ class Watch:
                 if written and self._limits.rest:
                     urgent.select(self._limits.rest)
         self._wall = (time.monotonic() - self._started) * 1000
-        self._delay = max(run_delay_ms(pid) for pid in (self._pid, self._product) if pid is not None)
+        self._delay = max(run_delay_ms(each) - before for each, before in self._waited.items())
+
+    def _present(self) -> list[int]:
+        return [pid for pid in (self._pid, self._product) if pid is not None]
 
     def summary(self) -> Message:
         """Once no process of the attempt is left: its last frames, and how it ended."""
         self._drain()
-        ends = [self._reaper.take(pid) for pid in (self._pid, self._product) if pid is not None]
-        spent = self._reaper.forget() + sum(end.cpu_ms for end in ends if end is not None)
+        ends = [self._reaper.take(pid) for pid in self._present()]
+        spent = self._reaper.forget() + sum(end.cpu_ms for end in ends if end is not None) - self._ahead
         kills, cpu, own = self._before
         spent = max(spent, cgroup.cpu_ms() - cpu - (time.process_time() - own) * 1000)
         kills = max(0, cgroup.oom_kills() - kills)

@@ -24,7 +24,7 @@ from .layout import LINKS, Layout
 from .orders import Policy
 
 Attempt = Callable[[list[int]], NoReturn]
-DESCRIPTORS = 4 + LINKS
+DESCRIPTORS = 5 + LINKS
 
 
 def serve(control: int) -> int:

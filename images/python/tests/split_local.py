@@ -207,11 +207,10 @@ def oracle(
     from tribunal_harness import session
 
     environment(layout, policy, order)
-    far = session.FarSide(links, b"") if links is not None else None
     channel: Any = Records(records)
     if only is not None:
         session.Plugin._selected = lambda self, node: any(text in node for text in only)  # type: ignore[method-assign]
-    if session.run(channel, layout, policy, order, prepared, far) is not None:
+    if session.run(lambda: session.Told(order, channel), layout, policy, prepared, links) is not None:
         channel.send(kind="end")
 
 

@@ -5,7 +5,18 @@ import struct
 
 import pytest
 
-from harness.orders import Attempt, BadOrder, Configure, Instant, Policy, Product, repo_path, src_size
+from harness.orders import (
+    Attempt,
+    BadOrder,
+    Configure,
+    Instant,
+    Policy,
+    Product,
+    files_of_part,
+    parts_ahead,
+    repo_path,
+    src_size,
+)  # fmt: skip
 from harness.pins import SIZE, PinPage, entropy_key
 
 POLICY = {
@@ -68,11 +79,24 @@ def test_whole_orders():
 
 def test_each_part_has_its_files():
     policy = Policy.parse(POLICY | {"shared": ["b", "d"]})
-    split = Attempt.parse(ATTEMPT | {"product": {"mutant": 2, "of": 3}, "mode": "must-fail"}, 2)
-    shared = Attempt.parse(ATTEMPT | {"isolation": "shared", "product": "null"}, 2)
-    assert split.files(policy, ("a", "b", "c", "d")) == ["a", "c"]
-    assert shared.files(policy, ("a", "b", "c", "d")) == ["b", "d"]
-    assert (split.product, split.must_fail, shared.product) == (Product("mutant", 2, 3), True, Product("null"))
+    split = Attempt.parse(ATTEMPT | {"product": {"mutant": 2, "of": 3}}, 2)
+    shared = Attempt.parse(ATTEMPT | {"isolation": "shared", "product": "null", "mode": "must-fail"}, 2)
+    assert files_of_part(policy, ("a", "b", "c", "d"), split.split) == ["a", "c"]
+    assert files_of_part(policy, ("a", "b", "c", "d"), shared.split) == ["b", "d"]
+    assert (split.product, shared.must_fail, shared.product) == (Product("mutant", 2, 3), True, Product("null"))
+    with pytest.raises(BadOrder, match="shared parts"):
+        Attempt.parse(ATTEMPT | {"mode": "must-fail"}, 2)
+
+
+@pytest.mark.parametrize("ahead", [None, [0, 2], [-1], ["0"], [0] * 65])
+def test_what_goes_ahead_is_a_short_list_of_starts(ahead):
+    with pytest.raises(BadOrder, match="ahead"):
+        parts_ahead({"ahead": ahead}, 2)
+
+
+def test_nothing_need_go_ahead():
+    assert parts_ahead({}, 2) == ()
+    assert parts_ahead({"ahead": [0, 0, 1]}, 2) == (0, 0, 1)
 
 
 def changed(base, key, value):

@@ -59,7 +59,8 @@ pub(crate) async fn warm_up(
     uids: &UidRange,
 ) -> Result<(), Stop> {
     configure(line, order, uids).await?;
-    line.order(&Order::Warm).await?;
+    let ahead = parts::ahead(order);
+    line.order(&Order::Warm { ahead }).await?;
     let limit = line.patience().configure;
     let message = line.hear(limit, "warming").await?;
     let Message::Warmed { starts } = message else {

@@ -31,7 +31,9 @@ pub(crate) const PROTOCOL: u32 = 1;
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(crate) enum Order<'a> {
     Configure(Box<Configure<'a>>),
-    Warm,
+    Warm {
+        ahead: Vec<u32>,
+    },
     Src { size: usize },
     SrcEnd,
     Attempt(Attempt<'a>),

@@ -13,6 +13,9 @@ use tribunal_core::statement::Isolation;
 /// it.
 pub(crate) const UIDS_AN_ATTEMPT: u32 = 8;
 
+/// Parts that wait in a room, at most: each holds memory of its own.
+const AHEAD: usize = 16;
+
 /// How a sealed file runs under a policy.
 pub(crate) fn isolation(policy: &Policy, file: &RepoPath) -> Isolation {
     if policy.runner.shared.contains(file) {
@@ -37,6 +40,21 @@ pub(crate) fn parts(run: &RunOrder, attempt: &AttemptOrder) -> Vec<Isolation> {
         (false, true) => vec![Isolation::Shared],
         (true, false) | (false, false) => vec![Isolation::Split],
     }
+}
+
+/// Parts that a room can make ready before its src is known: those to come first, by their starts, where every file is
+/// split. With a shared file the product is imported into the same process, and nothing goes before the order.
+pub(crate) fn ahead(run: &RunOrder) -> Vec<u32> {
+    let all_split = run
+        .files
+        .iter()
+        .all(|file| isolation(&run.policy, file) == Isolation::Split);
+    if !all_split {
+        return Vec::new();
+    }
+    let sequel = run.sequel.iter().flat_map(|sequel| &sequel.attempts);
+    let all = run.attempts.iter().chain(sequel);
+    all.map(|attempt| attempt.start).take(AHEAD).collect()
 }
 
 /// Whether a part that follows is still to be run. What base has must be known whole, or a case that nobody expects could

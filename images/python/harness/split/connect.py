@@ -45,13 +45,13 @@ class Connection(Peer):
 
     def __init__(
         self, links: list[int], tamper: Callable[[str, str], None], gone: Callable[[], NoReturn],
-        sealed: Callable[[Any], bool] = lambda file: True, secret: bytes = b"",
+        sealed: Callable[[Any], bool] = lambda file: True,
     ) -> None:  # fmt: skip
         super().__init__(links, len(links) - REVERSE)
         self.tamper = tamper
         self._gone = gone
         self._guard = Guard(self, sealed, tamper)
-        self._questions = twins.Questions(secret)
+        self._questions = twins.Questions()
         self.claims = Claims(self, self._questions, tamper)
         self.kept = Kept(lambda what: tamper("lied", what))
         self._looks: dict[int, tuple[Any, ...]] = {}
@@ -71,6 +71,12 @@ class Connection(Peer):
         self._watch_levels()
         for link in self._links[-REVERSE:]:
             _thread.start_new_thread(self._reverse, (link,))
+
+    def begin(self, secret: bytes) -> None:
+        """Both ends have heard their orders, nothing was asked yet. The questions are drawn by the secret."""
+        if secret:
+            self._questions.know(secret)
+        self._state.begin()
 
     # -- requests -------------------------------------------------------------------------------------------------
 

@@ -30,12 +30,16 @@ class State:
         self._guarded = guarded
         self._reads = reads
         self._chdir, self._getcwd = os.chdir, os.getcwd
+        os.chdir = self._watched_chdir
+        self.begin()
+
+    def begin(self) -> None:
+        """Both ends are alike now."""
         self._directory = self._getcwd()
         self._environment = dict(os.environ)
         self._raw = dict(_bytes_of_environment())
         self._arguments = list(sys.argv)
         self._moved = False
-        os.chdir = self._watched_chdir
 
     def _watched_chdir(self, path: Any) -> None:
         self._chdir(path)

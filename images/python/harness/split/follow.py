@@ -24,9 +24,14 @@ _OWN = frozenset(("stdout", "stderr", "argv", "path", "modules", "meta_path", "p
 
 
 def install(product: Connection) -> None:
+    """What needs no answer of the product's."""
     # Written in C it reads the insides of dictionaries, which those of the product's do not have here.
     json.encoder.c_make_encoder = None  # type: ignore[attr-defined]
     _patches(product)
+
+
+def begin(product: Connection) -> None:
+    """Once it answers."""
     _children(product)
     _draws(product)
 

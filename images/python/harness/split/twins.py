@@ -46,8 +46,11 @@ class Questions:
     asked. So base, asked under the same secret, hears what head heard, though it may be asked in another order.
     """
 
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret or os.urandom(16)
+    def __init__(self) -> None:
+        self.know(os.urandom(16))
+
+    def know(self, secret: bytes) -> None:
+        self._secret = secret
         self._key = b""
         self._asked: dict[tuple[Any, ...], int] = {}
         self.border("")

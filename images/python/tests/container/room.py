@@ -187,7 +187,12 @@ class Room:
                 return
 
     def configure(
-        self, src: bytes | None = None, files: list[str] | None = None, warm: bool = False, **more: Any
+        self,
+        src: bytes | None = None,
+        files: list[str] | None = None,
+        warm: bool = False,
+        ahead: Sequence[int] = (),
+        **more: Any,
     ) -> dict[str, Any]:
         tar = tar_of(self._tree, self.policy["src_roots"]) if src is None else src
         sealed = sorted(str(path.relative_to(self._tree)) for path in self._tree.rglob("test_*.py"))
@@ -200,7 +205,7 @@ class Room:
             }
         )  # fmt: skip
         if warm:
-            self.send({"type": "warm"})
+            self.send({"type": "warm", "ahead": list(ahead)})
             list(self.until("warmed", "trouble"))
         self.send({"type": "src", "size": len(tar)})
         for at in range(0, len(tar), 500_000):

@@ -42,7 +42,7 @@ class Pair:
                 os._exit(99)
         if cpu is not None:
             for pid in (self.pid, os.getpid()):
-                placement.on(pid, cpu)
+                os.sched_setaffinity(pid, {placement.of_number(cpu)})
         for fd in theirs:
             os.close(fd)
         self.tampers = []
@@ -51,8 +51,8 @@ class Pair:
             lambda kind, what: self.tampers.append((kind, what)),
             self._gone,
             lambda file: str(file).startswith(str(HERE)),
-            secret,
         )
+        self.connection.begin(secret)
         self.product = self.connection.load("product")
 
     def _gone(self):

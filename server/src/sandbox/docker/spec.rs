@@ -1,6 +1,6 @@
 //! Every limit of a room, in one place: a run order goes in, the engine's create request comes out. Calls nothing.
 
-use super::super::RunOrder;
+use super::super::{RunOrder, parts};
 use super::engine::Shield;
 use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountType,
@@ -41,6 +41,9 @@ const RUN: u64 = 8 * MIB;
 /// keeps.
 const HARNESS: u64 = 64 * MIB;
 const PER_START: u64 = 96 * MIB;
+/// And each attempt that waits for its order: what its two processes do not share with their starts, and their threads.
+const PER_CREW: u64 = 16 * MIB;
+const CREW_PIDS: i64 = 4;
 /// Processes and threads of the harness, beside two per interpreter start.
 const HARNESS_PIDS: i64 = 16;
 /// PID 1 reads records and forks beside an attempt, which would be made to wait for it until the next tenth of a second.
@@ -104,16 +107,19 @@ impl RoomSpec<'_> {
         let src = self.src.files;
         let tmpfs = self.tmpfs(src);
         let network = Network::of(order);
+        let ahead = parts::ahead(order).len();
         let memory = limits
             .memory
             .saturating_add(limits.tmp)
             .saturating_add(src)
             .saturating_add(SHM + HOME + RUN + HARNESS)
             .saturating_add(PER_START.saturating_mul(order.starts.len() as u64))
+            .saturating_add(PER_CREW.saturating_mul(ahead as u64))
             .saturating_add(self.src.tar)
             .saturating_add(network.memory);
         let memory = i64::try_from(memory).unwrap_or(i64::MAX);
         let starts = i64::try_from(order.starts.len()).unwrap_or(i64::MAX);
+        let crews = CREW_PIDS * i64::try_from(ahead).unwrap_or(i64::MAX);
         let host = HostConfig {
             network_mode: Some("none".to_owned()),
             readonly_rootfs: Some(true),
@@ -135,7 +141,7 @@ impl RoomSpec<'_> {
             memory: Some(memory),
             // Equal: no swap.
             memory_swap: Some(memory),
-            pids_limit: Some(i64::from(limits.pids) + HARNESS_PIDS + 2 * starts + network.pids),
+            pids_limit: Some(i64::from(limits.pids) + HARNESS_PIDS + 2 * starts + crews + network.pids),
             dns: network.dns,
             dns_search: network.dns_search,
             sysctls: network.sysctls,

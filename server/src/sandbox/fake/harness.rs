@@ -32,7 +32,7 @@ pub(super) enum Over {
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Order {
     Configure(Configure),
-    Warm,
+    Warm {},
     Src {
         size: usize,
     },
@@ -127,7 +127,7 @@ impl Harness {
         loop {
             match self.hear().await? {
                 Order::Configure(configure) => self.configured = Some(configure),
-                Order::Warm => self.starts("warmed").await?,
+                Order::Warm {} => self.starts("warmed").await?,
                 Order::Src { size } => self.lay(size).await?,
                 Order::Attempt(attempt) => self.attempt(&attempt).await?,
                 Order::Digests { files } => self.digests(&files).await?,
@@ -148,7 +148,7 @@ impl Harness {
                 Frame::Json(body) => match order(&body)? {
                     Order::SrcEnd => break,
                     Order::Configure(_)
-                    | Order::Warm
+                    | Order::Warm {}
                     | Order::Src { .. }
                     | Order::Attempt(_)
                     | Order::Digests { .. }
