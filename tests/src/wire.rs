@@ -32,6 +32,7 @@ pub struct Wire {
     channel: Channel,
     bearer: MetadataValue<Ascii>,
     repository: String,
+    traces: Vec<MetadataValue<Ascii>>,
 }
 
 /// How a watched stream went.
@@ -59,7 +60,13 @@ impl Wire {
             channel,
             bearer: format!("Bearer {token}").parse().unwrap(),
             repository: format!("repositories/{}", repo.name),
+            traces: Vec::new(),
         }
+    }
+
+    /// From now on each call carries these as `traceparent`.
+    pub fn traced(&mut self, parents: &[&str]) {
+        self.traces = parents.iter().map(|p| p.parse().unwrap()).collect();
     }
 
     fn request<T>(&self, message: T) -> Request<T> {
@@ -67,6 +74,9 @@ impl Wire {
         request
             .metadata_mut()
             .insert("authorization", self.bearer.clone());
+        for trace in &self.traces {
+            request.metadata_mut().append("traceparent", trace.clone());
+        }
         request
     }
 

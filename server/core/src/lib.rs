@@ -29,4 +29,5 @@ mod signed_sample;
 pub mod sshsig;
 pub mod statement;
 pub mod text;
+pub mod trace;
 pub mod verify;

@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 use tribunal_core::id::{CommitId, RequestId, ScoreId, TokenId};
 use tribunal_core::plan::ChangeSet;
 use tribunal_core::reason::{Aborted, AbortedCode, Refused, RefusedCode};
@@ -106,6 +107,8 @@ struct Waiting {
     work: Work,
     place: Place,
     since: Instant,
+    /// Whoever asked, in its own trace.
+    call: tracing::Span,
 }
 
 impl Queue {
@@ -145,7 +148,8 @@ impl Queue {
     pub async fn submit(&self, request: ScoreRequest) -> Result<ScoreRecord, NoVerdict> {
         // A task of its own: a caller that goes away between the store and the line must not lose the score.
         let shared = Arc::clone(&self.0);
-        let submitted = self.0.tasks.spawn(shared.submit(request)).await;
+        let submitted = self.0.tasks.spawn(shared.submit(request).in_current_span());
+        let submitted = submitted.await;
         let submitted = submitted.unwrap_or_else(|e| {
             tracing::error!(error = %e, "an admission broke");
             Err(Aborted::new(AbortedCode::Internal, "the admission broke").into())
@@ -288,6 +292,7 @@ impl Shared {
             work: admission.work,
             place,
             since: Instant::now(),
+            call: tracing::Span::current(),
         };
         self.line()
             .push(&record.asked.token, &record.asked.id, waiting);

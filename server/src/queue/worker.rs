@@ -30,7 +30,9 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize) {
                 // Another worker may find one more.
                 shared.work.notify_one();
                 shared.poke_waiting();
-                let span = tracing::info_span!("score", id = %claim.id, worker = number);
+                let call = &claim.item.call;
+                let span =
+                    tracing::info_span!(parent: call, "score", id = %claim.id, worker = number);
                 one(&shared, claim).instrument(span).await;
                 shared.work.notify_one();
             }
@@ -76,9 +78,17 @@ async fn one(shared: &Arc<Shared>, claim: Claim<Waiting>) {
         }
         Err(error) => Err(Aborted::from(error)),
     };
+    tracing::info!(outcome = outcome(&result), "a score ended");
     finish(shared, &id, result).await;
     shared.line().complete(&id);
     drop(open);
+}
+
+const fn outcome(result: &Result<(), Aborted>) -> &'static str {
+    match result {
+        Ok(()) => "completed",
+        Err(aborted) => aborted.code.code(),
+    }
 }
 
 /// What the work came to. A panic is an abort; a cancelled score is ended for its callers before its room is gone.

@@ -20,7 +20,9 @@ use tonic::codegen::http::{HeaderMap, Request, Response};
 use tonic::service::Routes;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
+use tracing::{Instrument as _, Span};
 use tribunal_core::reason::{Aborted, AbortedCode};
+use tribunal_core::trace::TraceParent;
 
 const DETAILS: &str = "grpc-status-details-bin";
 
@@ -60,6 +62,18 @@ fn begins_work(path: &str) -> bool {
     .contains(&path)
 }
 
+/// The span of a call that belongs to somebody's trace; of any other, none.
+fn traced(headers: &HeaderMap) -> Span {
+    let mut values = headers.get_all("traceparent").into_iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Span::none();
+    };
+    let parent = value.to_str().ok().and_then(|text| text.parse().ok());
+    parent.map_or_else(Span::none, |parent: TraceParent| {
+        tracing::info_span!("call", trace_id = parent.trace_id())
+    })
+}
+
 /// A little before the caller's own clock, so that it gets our answer and not its own.
 fn deadline(headers: &HeaderMap) -> Option<Instant> {
     let timeout = door::timeout(headers)?;
@@ -84,6 +98,7 @@ impl Service<Request<Body>> for Gate {
             let deadline = deadline(request.headers());
             let path = request.uri().path().to_owned();
             let started = Instant::now();
+            let span = traced(request.headers());
             let answer = async {
                 if !is_public(&path) {
                     match door.caller(request.headers()).await {
@@ -95,7 +110,8 @@ impl Service<Request<Body>> for Gate {
                     return Ok(status::aborted(&leaving("the server shuts down")).into_http());
                 }
                 routes.call(request).await
-            };
+            }
+            .instrument(span);
             let mut response = match deadline {
                 Some(at) => match timeout_at(at, answer).await {
                     Ok(response) => response?,
