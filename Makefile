@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build dist deb server-image image demo picture selftest verify libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
+.PHONY: help bootstrap page-check page-pictures build dist deb server-image image demo picture selftest verify libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -70,6 +70,14 @@ flakes: bootstrap ## the flake zoo in 100 attempts; the table goes into docs/FLA
 
 exploits: bootstrap ## the corpus of exploits, with the honest repair over every base of its own
 	EXPLOITS=long cargo test --locked --workspace --test exploits
+
+page-check: bootstrap ## the page over HTTP and in headless Chromium: inert text, keyboard, small screens, axe, no script, live scores
+	cargo test --locked --workspace --test page -- --nocapture
+
+page-pictures: bootstrap ## docs/page/*.png from a fresh history: 1280 and 400 pixels, light and dark
+	cargo build --locked --workspace --bins --examples
+	python3 -c 'import PIL' 2>/dev/null || python3 -m pip install --quiet --disable-pip-version-check --target target/tools/pillow pillow
+	PYTHONPATH=target/tools/pillow target/debug/examples/pictures
 
 reasons: ## docs/REASONS.md from the codes
 	cargo run -q --locked -p tribunal-core --example reasons > docs/REASONS.md.new && mv docs/REASONS.md.new docs/REASONS.md

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ruff over the Python in images/: the one on PATH is not used, so that every machine says the same. `--fix` mends in place.
+# ruff over the Python in images/ and of the page's trials: the one on PATH is not used, so that every machine says the same. `--fix` mends in place.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=0.17.6
@@ -13,7 +13,7 @@ if [ ! -x "$tools/bin/ruff" ]; then
 fi
 ruff=$tools/bin/ruff
 if [ "${1:-}" = "--fix" ]; then
-    "$ruff" check --quiet --fix images && "$ruff" format --quiet images
+    "$ruff" check --quiet --fix images tests/browser && "$ruff" format --quiet images tests/browser
 else
-    "$ruff" check --quiet images && "$ruff" format --quiet --check images
+    "$ruff" check --quiet images tests/browser && "$ruff" format --quiet --check images tests/browser
 fi

@@ -371,11 +371,17 @@ impl Server {
     pub fn register(&self, remote: &Path) -> Registered {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("repo-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.register_as(&name, remote)
+    }
+
+    /// The same under this name.
+    #[must_use]
+    pub fn register_as(&self, name: &str, remote: &Path) -> Registered {
         let remote = remote.to_str().unwrap();
         self.admin(&[
             "repo",
             "add",
-            &name,
+            name,
             "--remote",
             remote,
             "--protect",
@@ -383,10 +389,10 @@ impl Server {
             "--quick",
         ]);
         Registered {
-            agent: self.token(Role::Agent, Some(&name)),
-            ci: self.token(Role::Ci, Some(&name)),
-            maintainer: self.token(Role::Maintainer, Some(&name)),
-            name,
+            agent: self.token(Role::Agent, Some(name)),
+            ci: self.token(Role::Ci, Some(name)),
+            maintainer: self.token(Role::Maintainer, Some(name)),
+            name: name.to_owned(),
         }
     }
 

@@ -24,6 +24,18 @@ impl<'a> Stage<'a> {
     pub fn of(server: &'a Server, base: &Repo) -> Self {
         let origin = base.origin_at(&base.head());
         let registered = server.register(origin.path());
+        Self::around(server, origin, registered)
+    }
+
+    /// The same under this name.
+    #[must_use]
+    pub fn called(server: &'a Server, name: &str, base: &Repo) -> Self {
+        let origin = base.origin_at(&base.head());
+        let registered = server.register_as(name, origin.path());
+        Self::around(server, origin, registered)
+    }
+
+    fn around(server: &'a Server, origin: Repo, registered: Registered) -> Self {
         Self {
             server,
             workspace: origin.cloned(),

@@ -1,10 +1,10 @@
 //! The page for people over plain HTTP: who gets in and sees what, what a browser is told about it, that candidates' text is
-//! inert in it, and that scores are followed as they run.
+//! inert in it, and that scores are followed as they run; and in a real browser, where one can be had.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use tribunal_tests::hostile::{self, CORPUS};
-use tribunal_tests::{Browser, Repo, Role, Server, Stage, client, until};
+use tribunal_tests::{Browser, Chromium, Repo, Role, Server, Stage, client, until};
 
 const ADMIN: &str = "[admin]\nlisten = \"127.0.0.1:0\"\nnames = [\"tribunal.example\"]\n[calls]\nburst = 10000\nheartbeat = \"1s\"\n";
 
@@ -283,19 +283,34 @@ fn what_candidates_write_is_text_wherever_it_is_shown() {
         shown.contains("subject &lt;img"),
         "the commit's subject is nowhere"
     );
+    if let Some(chromium) = Chromium::found() {
+        let name = &stage.registered.name;
+        let mut paths = pages(name, &score(&stage, hostile::SCORES[0]));
+        paths.retain(|path| !path.contains('?'));
+        let looks = chromium.tries("looks", &server, &operator, &paths);
+        let plain = chromium.tries("plain", &server, &operator, &paths[..2]);
+        looks.holds();
+        plain.holds();
+    }
     server.shutdown();
 }
 
 #[test]
 fn a_score_is_followed_to_its_end_and_streams_end_with_the_server() {
     let server = Server::with_config(ADMIN);
-    let stage = Stage::of(&server, &Repo::slow(0.6));
+    let stage = Stage::of(&server, &Repo::slow(1.2));
     let name = stage.registered.name.clone();
     let ci = Browser::bearer(&server, &stage.registered.ci);
     let list = ci.clone();
     let of_list = format!("/repositories/{name}/events");
     let mut lists = list.events(&of_list);
     assert_eq!(lists.next().unwrap().1, r#"{"open":{}}"#);
+    let mut chromium = Chromium::found().map(|chromium| {
+        let (ci, here) = (&stage.registered.ci, format!("/repositories/{name}"));
+        let mut trial = chromium.tries("live", &server, ci, &[here]);
+        assert_eq!(trial.line(), "watching");
+        trial
+    });
     stage.honest_patch("slow");
     let told = std::thread::scope(|scope| {
         let scoring = scope.spawn(|| stage.score(&stage.agent(), "slow").code);
@@ -320,6 +335,9 @@ fn a_score_is_followed_to_its_end_and_streams_end_with_the_server() {
         assert_eq!(again.last(), told.last());
         told
     });
+    if let Some(trial) = chromium.take() {
+        trial.holds();
+    }
     assert_eq!(told.last().unwrap().0, "over");
     assert_eq!(told.last().unwrap().1, r#"{"line":"completed"}"#);
     let lines: Vec<&String> = told.iter().map(|(_, data)| data).collect();

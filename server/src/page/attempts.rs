@@ -88,7 +88,7 @@ impl<'a> Grid<'a> {
                 @if !first.is_empty() { (self.table(first, self.title)) }
                 @if steady > 0 {
                     details open[first.is_empty() && steady <= 20] {
-                        summary { (steady) " " (lead) "cases passed in every attempt" }
+                        summary { (steady) " " (lead) (if steady == 1 { "case" } else { "cases" }) " passed in every attempt" }
                         (self.table(rest, "Cases that passed in every attempt"))
                     }
                 }
@@ -133,12 +133,14 @@ fn row(case: &CasePart, columns: usize) -> Markup {
     };
     html! {
         tr class=(class) {
-            th scope="row" { (text::said(case.node.as_str())) }
+            th scope="row" {
+                (text::said(case.node.as_str()))
+                @if let Some(diagnosis) = &case.diagnosis { p { "Owes " (text::sentence(&diagnosis.told_owed())) } }
+                @if !case.held_out.is_empty() { p { "Held-out: " (text::sentence(&case.held_out.join(", "))) } }
+            }
             td.class {
                 (case.class)
                 @if let Some(code) = case.code { " " code { (code) } }
-                @if let Some(diagnosis) = &case.diagnosis { br; span.faint { "owes " (text::said(&diagnosis.told_owed())) } }
-                @if !case.held_out.is_empty() { br; span.faint { "held-out: " (text::said(&case.held_out.join(", "))) } }
             }
             @for number in 0..columns { (cell(case, number)) }
         }

@@ -150,7 +150,10 @@ fn tabs(repository: &RepoName, here: Tab) -> Markup {
             span.repository { (repository) }
             ul {
                 @for (tab, path, name) in TABS {
-                    @let current = (tab == here).then_some("page");
+                    @let current = match (tab, here) {
+                        (Tab::Scores, Tab::Score) => Some("true"),
+                        (tab, here) => (tab == here).then_some("page"),
+                    };
                     li { a href=(format!("/repositories/{repository}{path}")) aria-current=[current] { (name) } }
                 }
             }

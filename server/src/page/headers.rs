@@ -79,7 +79,8 @@ pub(super) async fn guarded(
     finished(next.run(request).await)
 }
 
-/// What a browser says of where a form stood. Other programs say nothing, and carry no cookie unless they mean to.
+/// What a browser says of where a form stood: the site where it says that, for our own policy makes it send `null` as the
+/// origin of our own forms; else the origin. Other programs say nothing, and carry no cookie unless they mean to.
 fn is_from_here(headers: &HeaderMap, host: &str) -> bool {
     let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
     let origin = text(headers, &header::ORIGIN);
@@ -87,7 +88,12 @@ fn is_from_here(headers: &HeaderMap, host: &str) -> bool {
         let rest = origin.split_once("://");
         rest.is_some_and(|(_, name)| name.eq_ignore_ascii_case(host))
     };
-    site.is_none_or(|site| site == "same-origin") && origin.is_none_or(same)
+    match site {
+        Some(site) => {
+            site == "same-origin" && origin.is_none_or(|origin| origin == "null" || same(origin))
+        }
+        None => origin.is_none_or(same),
+    }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
@@ -141,6 +147,10 @@ mod tests {
             ("sec-fetch-site", "same-origin"),
             ("origin", "http://localhost:7444")
         ]));
+        assert!(with(&[
+            ("sec-fetch-site", "same-origin"),
+            ("origin", "null")
+        ]));
         for stranger in [
             &[("origin", "http://evil.example")][..],
             &[("origin", "null")],
@@ -150,6 +160,11 @@ mod tests {
             &[
                 ("sec-fetch-site", "cross-site"),
                 ("origin", "http://localhost:7444"),
+            ],
+            &[("sec-fetch-site", "cross-site"), ("origin", "null")],
+            &[
+                ("sec-fetch-site", "same-origin"),
+                ("origin", "http://evil.example"),
             ],
         ] {
             assert!(!with(stranger), "{stranger:?}");

@@ -73,7 +73,7 @@ fn table(mut leases: Vec<Lease>, now: UnixTime) -> Markup {
             thead { tr {
                 th scope="col" { "Case" }
                 th scope="col" { "Ends" }
-                th.line scope="col" { "From now on to " (text::span(line)) }
+                th.line scope="col" { "The next " (line / DAY) " days" }
                 th scope="col" { "Owner" }
                 th scope="col" { "Reason" }
             } }
@@ -84,7 +84,7 @@ fn table(mut leases: Vec<Lease>, now: UnixTime) -> Markup {
                         td { (end(lease, now)) @if n == 0 && lease.expires_at > now { " " span.tag { "next" } } }
                         td.line { (bar(lease.expires_at.0 - now.0, line)) }
                         td { (text::said(&lease.owner)) }
-                        td { (text::said(&lease.reason)) }
+                        td { (text::sentence(&lease.reason)) }
                     }
                 }
             }

@@ -196,7 +196,7 @@ async fn lists(visit: &Visit, names: &[RepoName], sender: &Sender) -> Result<(),
             .collect();
         let data = json!({ "open": lines }).to_string();
         if told.as_ref() != Some(&data) {
-            tell(sender, Event::default().event("open").data(data.clone())).await?;
+            tell(sender, Event::default().event("scores").data(data.clone())).await?;
             told = Some(data);
         }
         tokio::time::sleep(LULL).await;

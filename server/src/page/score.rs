@@ -80,6 +80,7 @@ fn completed(words: &Words, report: &Report) -> Markup {
     html! {
         (verdicts::all(words, report))
         (attempts::grids(report))
+        (verdicts::warnings(report))
         (changes::ledger(report))
         (leases::of_report(report))
         (changes::paths(report))

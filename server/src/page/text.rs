@@ -1,6 +1,6 @@
 //! Small pieces of pages: candidates' texts, words of verdicts, times, ids.
 //!
-//! What somebody outside wrote goes through [`said`] or [`block`], and no other way: capped, control and direction
+//! What somebody outside wrote goes through [`said`], [`sentence`] or [`block`], and no other way: capped, control and direction
 //! characters made visible, escaped, and kept from turning the text around it.
 
 use crate::store::{StateName, Words};
@@ -18,6 +18,11 @@ const BLOCK: usize = 8000;
 /// One line of somebody else's.
 pub(super) fn said(text: &str) -> Markup {
     html! { bdi.said { (shown(text, LINE)) } }
+}
+
+/// A sentence that may hold somebody else's names.
+pub(super) fn sentence(text: &str) -> Markup {
+    html! { bdi.sentence { (shown(text, LINE)) } }
 }
 
 /// Several lines of somebody else's.

@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use tribunal_core::judge::{VerdictKind, Word};
 use tribunal_core::report::{FailurePart, ReasonPart, Report};
 
-/// Reasons of one verdict that stand on the page.
+/// Reasons of one verdict that are open to see, and that stand on the page at all.
+const OPEN: usize = 5;
 const REASONS: usize = 100;
 
 const fn question(kind: VerdictKind) -> &'static str {
@@ -38,6 +39,12 @@ pub(super) fn all(words: &Words, report: &Report) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// What blocks nothing.
+pub(super) fn warnings(report: &Report) -> Markup {
+    html! {
         @if !report.warnings.is_empty() {
             section aria-labelledby="warnings" {
                 h2 id="warnings" { "Warnings" }
@@ -57,12 +64,21 @@ const fn card(word: Word) -> &'static str {
 
 fn reasons(report: &Report, reasons: &[ReasonPart]) -> Markup {
     html! {
-        @if !reasons.is_empty() {
-            ul.reasons {
-                @for reason in reasons.iter().take(REASONS) { li { (one(report, reason)) } }
+        @let (open, rest) = reasons.split_at(reasons.len().min(OPEN));
+        (listed(report, open))
+        @if !rest.is_empty() {
+            details {
+                summary { (rest.len()) " more reasons" }
+                (listed(report, &rest[..rest.len().min(REASONS)]))
             }
         }
-        @if reasons.len() > REASONS { p { "And " (reasons.len() - REASONS) " more." } }
+        @if rest.len() > REASONS { p { "And " (rest.len() - REASONS) " more." } }
+    }
+}
+
+fn listed(report: &Report, reasons: &[ReasonPart]) -> Markup {
+    html! {
+        @if !reasons.is_empty() { ul.reasons { @for reason in reasons { li { (one(report, reason)) } } } }
     }
 }
 
@@ -77,7 +93,7 @@ fn one(report: &Report, reason: &ReasonPart) -> Markup {
             strong { code { (reason.code) } }
             @if let Some(subject) = subject { " " (text::said(subject)) }
         }
-        @if !reason.detail.is_empty() { p { (text::said(&reason.detail)) } }
+        @if !reason.detail.is_empty() { p { (text::sentence(&reason.detail)) } }
         @if let Some(seen) = &reason.seen { p { "Said: " (text::said(seen)) } }
         p.advice { "Do: " (reason.advice) }
         @if let Some(failure) = failure { (said_by(failure, "attempt")) }

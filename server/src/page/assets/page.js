@@ -74,7 +74,7 @@
   });
 
   // Many scores: which are open, and how far they are.
-  source.addEventListener("open", (event) => {
+  source.addEventListener("scores", (event) => {
     const open = new Map(Object.entries(JSON.parse(event.data).open));
     const rows = new Map([...document.querySelectorAll("[data-open]")].map((row) => [row.dataset.open, row]));
     for (const [id, row] of rows) {
