@@ -140,7 +140,8 @@ class Watch:
                 if written and self._limits.rest:
                     urgent.select(self._limits.rest)
         self._wall = (time.monotonic() - self._started) * 1000
-        self._delay = max(run_delay_ms(each) - before for each, before in self._waited.items())
+        delays = [run_delay_ms(each) - before for each, before in self._waited.items()]
+        self._delay = min(self._wall, max(0.0, *delays))  # a kernel's account of it can jump
 
     def _present(self) -> list[int]:
         return [pid for pid in (self._pid, self._product) if pid is not None]
