@@ -31,9 +31,7 @@ pub(crate) const PROTOCOL: u32 = 1;
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(crate) enum Order<'a> {
     Configure(Box<Configure<'a>>),
-    Warm {
-        ahead: Vec<u32>,
-    },
+    Warm { ahead: Vec<u32> },
     Src { size: usize },
     SrcEnd,
     Attempt(Attempt<'a>),

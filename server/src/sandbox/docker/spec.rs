@@ -141,7 +141,9 @@ impl RoomSpec<'_> {
             memory: Some(memory),
             // Equal: no swap.
             memory_swap: Some(memory),
-            pids_limit: Some(i64::from(limits.pids) + HARNESS_PIDS + 2 * starts + crews + network.pids),
+            pids_limit: Some(
+                i64::from(limits.pids) + HARNESS_PIDS + 2 * starts + crews + network.pids,
+            ),
             dns: network.dns,
             dns_search: network.dns_search,
             sysctls: network.sysctls,
