@@ -14,13 +14,18 @@ from driver import Browser, opened, sign_in
 
 # Elements that the keyboard has to reach.
 REACHABLE = "a[href], button, input:not([type=hidden]), summary, [tabindex='0']"
-# Where the focus is: a number for each element, and whether it can be seen that it is there.
-FOCUS = """
+# From now on each stop of the focus is written down: which element it is, and whether it can be seen that it is there.
+STOPS = """
 const all = [...document.querySelectorAll(arguments[0])].filter((e) => e.getClientRects().length > 0);
-const here = document.activeElement;
-const style = getComputedStyle(here);
-return {at: all.indexOf(here), of: all.length, name: here.outerHTML.slice(0, 120),
-        seen: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2};
+window.stops = [];
+document.addEventListener("focusin", ({target}) => {
+  const style = getComputedStyle(target);
+  const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  window.stops.push([all.indexOf(target), seen, target.outerHTML.slice(0, 120)]);
+});
+document.activeElement.blur();
+scrollTo(0, 0);
+return all.length;
 """
 
 
@@ -60,23 +65,15 @@ def accessible(window: Browser, axe: str, where: str) -> list[str]:
 
 def walk(window: Browser, where: str) -> list[str]:
     """Once around by Tab: the skip link first, every element in turn, always seen, and out again."""
-    told = []
-    window.run("document.activeElement.blur(); scrollTo(0, 0)")
-    window.press("Tab")
-    here = window.run(FOCUS, REACHABLE)
-    if "skip" not in here["name"]:
-        told.append(f"{where}: the first stop is {here['name']}")
-    seen = {0}
-    for _ in range(here["of"] - 1):
-        window.press("Tab")
-        here = window.run(FOCUS, REACHABLE)
-        if here["at"] >= 0:
-            seen.add(here["at"])
-            if not here["seen"]:
-                told.append(f"{where}: nobody sees that the focus is at {here['name']}")
-    if len(seen) < here["of"]:
-        told.append(f"{where}: by keyboard {len(seen)} of {here['of']} elements are reached")
-    window.run("document.activeElement.blur(); scrollTo(0, 0)")
+    count = window.run(STOPS, REACHABLE)
+    window.press(*["Tab"] * count)
+    stops = window.run("return window.stops")
+    told = [f"{where}: nobody sees that the focus is at {name}" for at, seen, name in stops if at >= 0 and not seen]
+    if not stops or "skip" not in stops[0][2]:
+        told.append(f"{where}: the first stop is {stops[:1]}")
+    reached = {at for at, _, _ in stops if at >= 0}
+    if len(reached) < count:
+        told.append(f"{where}: by keyboard {len(reached)} of {count} elements are reached")
     return told
 
 

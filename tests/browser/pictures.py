@@ -33,7 +33,8 @@ def main() -> None:
             name, _, path = view.partition("=")
             for width, height in SIZES:
                 for scheme in ("light", "dark"):
-                    window.screen(width, height, scheme)
+                    # A score's page goes on below: what its grid looks like belongs on its picture.
+                    window.screen(width, height * 2 if name == "blocked" else height, scheme)
                     window.go(url + path)
                     window.until("it is drawn", "return document.readyState === 'complete'")
                     (out / f"{name}-{width}-{scheme}.png").write_bytes(small(window.picture()))

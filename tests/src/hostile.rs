@@ -76,7 +76,7 @@ fn base() -> Repo {
     repo.write("ci/flake_leases.json", leases.to_string());
     repo.write(
         "ci/tribunal.toml",
-        "version = 1\n[runs]\nreruns = 10\nheld_out = 1\n",
+        "version = 1\n[runs]\nreruns = 7\nheld_out = 1\n",
     );
     repo.commit("base");
     repo

@@ -141,6 +141,15 @@ fn who_gets_in_and_what_a_browser_is_told() {
     for path in pages(others, &theirs) {
         assert_eq!(all.get(&path).status, 200, "{path}");
     }
+    // The reports are those of the role: what was held out is the operator's to read.
+    let path = format!("/repositories/{name}/scores/{mine}");
+    let operators = all.get(&path).body;
+    assert!(operators.contains("This is the operator's report"));
+    assert!(operators.contains("held-out draws "));
+    let readers = Browser::bearer(&server, &stage.registered.maintainer)
+        .get(&path)
+        .body;
+    assert!(!readers.contains("This is the operator") && !readers.contains("held-out draws "));
     let overview = all.get("/").body;
     assert!(overview.contains(name.as_str()) && overview.contains(others.as_str()));
 

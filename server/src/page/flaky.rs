@@ -99,12 +99,12 @@ fn one(name: &RepoName, row: &Row, from: UnixTime, length: i64, now: UnixTime) -
     html! {
         tr.mixed {
             th scope="row" { (text::said(case.node.as_str())) br; span.faint { (text::lane(case.lane)) } }
-            td { (case.failures) " of " (case.attempts) br; span.faint { "below " (text::percent(bound)) " (95 %)" } }
+            td.tight { (case.failures) " of " (case.attempts) br; span.faint { "below " (text::percent(bound)) " (95 %)" } }
             td.line {
                 (line(row, from, length))
                 span.faint { "first " (text::ago(case.first, now)) ", last " (text::ago(case.last, now)) }
             }
-            td {
+            td.name {
                 (case.blame.source.map_or("nothing that it read", |source| source.words()))
                 @if let Some(moved) = case.blame.moved { br; span.faint { "settled by another " (moved.words()) } }
             }

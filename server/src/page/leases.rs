@@ -83,8 +83,8 @@ fn table(mut leases: Vec<Lease>, now: UnixTime) -> Markup {
                         th scope="row" { (text::said(&lease.qualname)) }
                         td { (end(lease, now)) @if n == 0 && lease.expires_at > now { " " span.tag { "next" } } }
                         td.line { (bar(lease.expires_at.0 - now.0, line)) }
-                        td { (text::said(&lease.owner)) }
-                        td { (text::sentence(&lease.reason)) }
+                        td.name { (text::said(&lease.owner)) }
+                        td.name { (text::sentence(&lease.reason)) }
                     }
                 }
             }

@@ -3,6 +3,7 @@
 use super::text;
 use crate::store::{AttemptSource, EventKind, StoredEvent};
 use serde::Serialize;
+use tribunal_core::outcome::Lane;
 use tribunal_core::text::shown;
 
 /// How far it is, for whoever looks right now.
@@ -13,6 +14,9 @@ pub(super) struct Progress {
     /// Of `most`; both 0 where nothing can be counted.
     pub(super) done: u32,
     pub(super) most: u32,
+    /// Attempts that have ended in the lane that was heard of last: several run side by side, and end in any order.
+    #[serde(skip)]
+    ended: (Option<Lane>, u32),
 }
 
 impl Progress {
@@ -37,11 +41,15 @@ impl Progress {
                 Self::of(format!("waits, number {position} in the line"))
             }
             EventKind::Preparing { stage } => Self::of(shown(stage, 200)),
-            EventKind::AttemptStarted { lane, index, total } => Self {
-                done: *index,
-                most: *total,
-                line: attempt(text::lane(*lane), *index, *total, "begun"),
-            },
+            EventKind::AttemptStarted { lane, index, total } => {
+                let ended = self.ended_in(*lane);
+                Self {
+                    done: ended,
+                    most: *total,
+                    line: attempt(text::lane(*lane), *index, *total, "begun"),
+                    ended: (Some(*lane), ended),
+                }
+            }
             EventKind::CasesDone {
                 lane,
                 index,
@@ -54,8 +62,7 @@ impl Progress {
                 };
                 Self {
                     line: attempt(text::lane(*lane), *index, self.most, &cases),
-                    done: self.done,
-                    most: self.most,
+                    ..self.clone()
                 }
             }
             EventKind::AttemptEnded {
@@ -68,16 +75,25 @@ impl Progress {
                     AttemptSource::Run => "ended",
                     AttemptSource::Stored => "taken from the store",
                 };
+                let ended = self.ended_in(*lane).saturating_add(1);
                 Self {
                     line: attempt(text::lane(*lane), *index, *total, how),
-                    done: index.saturating_add(1),
+                    done: ended,
                     most: *total,
+                    ended: (Some(*lane), ended),
                 }
             }
             EventKind::Judged { .. } => Self::of("judged; being signed".to_owned()),
             EventKind::Completed { .. } => Self::of("completed".to_owned()),
             EventKind::Aborted { code, .. } => Self::of(format!("aborted: {}", code.code())),
         };
+    }
+
+    fn ended_in(&self, lane: Lane) -> u32 {
+        match self.ended {
+            (Some(known), ended) if known == lane => ended,
+            (Some(_) | None, _) => 0,
+        }
     }
 
     fn of(line: String) -> Self {
@@ -100,7 +116,6 @@ fn attempt(lane: &str, index: u32, total: u32, how: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribunal_core::outcome::Lane;
 
     #[test]
     fn the_last_thing_that_happened_is_told() {
@@ -119,7 +134,7 @@ mod tests {
                     total: 7,
                 },
                 "property lane: attempt 3 of 7: begun",
-                (2, 7),
+                (0, 7),
             ),
             (
                 EventKind::CasesDone {
@@ -129,7 +144,7 @@ mod tests {
                     total: 120,
                 },
                 "property lane: attempt 3 of 7: 40 of 120 cases",
-                (2, 7),
+                (0, 7),
             ),
             (
                 EventKind::AttemptEnded {
@@ -139,7 +154,26 @@ mod tests {
                     source: AttemptSource::Run,
                 },
                 "property lane: attempt 3 of 7: ended",
-                (3, 7),
+                (1, 7),
+            ),
+            (
+                EventKind::AttemptEnded {
+                    lane,
+                    index: 0,
+                    total: 7,
+                    source: AttemptSource::Stored,
+                },
+                "property lane: attempt 1 of 7: taken from the store",
+                (2, 7),
+            ),
+            (
+                EventKind::AttemptStarted {
+                    lane: Lane::Merge,
+                    index: 0,
+                    total: 3,
+                },
+                "merge lane: attempt 1 of 3: begun",
+                (0, 3),
             ),
             (
                 EventKind::Preparing {

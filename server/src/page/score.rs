@@ -53,7 +53,7 @@ pub(super) async fn show(
 async fn running(visit: &Visit, record: &ScoreRecord) -> Result<Markup, Trouble> {
     let progress = progress(visit, record).await?;
     Ok(html! {
-        section.running aria-labelledby="progress" {
+        section.under-way aria-labelledby="progress" {
             h2 id="progress" { "Progress" }
             p data-line { (progress.line) }
             @if progress.most == 0 {

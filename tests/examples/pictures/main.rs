@@ -28,8 +28,14 @@ fn main() {
         if what != "serve" {
             let chromium = Chromium::found().unwrap();
             let out = binaries::root().join("docs/page");
-            let paths = history.views(out.to_str().unwrap());
-            chromium.draws(&server, &operator, &paths).holds();
+            let out = out.to_str().unwrap();
+            shop::while_one_runs(&server, &operator, |path| {
+                let views = [out.to_owned(), format!("running={path}")];
+                chromium.draws(&server, &operator, &views).holds();
+            });
+            chromium
+                .draws(&server, &operator, &history.views(out))
+                .holds();
             server.shutdown();
             return;
         }

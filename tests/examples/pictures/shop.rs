@@ -1,13 +1,13 @@
 //! A small shop's repository with a history worth looking at: an honest patch, one that breaks a property, one that edits the
 //! oracle, one with a test that flips a coin; leases; a second repository beside it.
 
+use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tribunal_tests::{Repo, Server, Stage, client};
+use tribunal_tests::{Browser, Repo, Server, Stage, client, until};
 
 /// What there is to look at.
 pub(crate) struct History {
     blocked: String,
-    merged: String,
 }
 
 impl History {
@@ -19,7 +19,6 @@ impl History {
             of("overview", "/"),
             of("scores", "/repositories/shop"),
             of("blocked", &self.blocked),
-            of("merged", &self.merged),
             of("leases", "/repositories/shop/leases"),
             of("flaky", "/repositories/shop/flaky"),
             of("oracle", "/repositories/shop/oracle"),
@@ -119,6 +118,52 @@ fn base() -> Repo {
     repo
 }
 
+/// A history of a few minutes is made one of days: each score is moved back, the older the further.
+fn age(server: &Server) {
+    const CODE: &str = "
+import sqlite3, sys
+base = sqlite3.connect(sys.argv[1])
+(name, sql), = base.execute(\"select name, sql from sqlite_master where name = 'scores_end_once'\")
+base.execute(f'drop trigger {name}')
+last = base.execute('select max(number) from scores').fetchone()[0]
+for (number,) in base.execute('select number from scores').fetchall():
+    back = (last - number) * 33_000 + 900
+    base.execute('update scores set created = created - ?, started = started - ?, ended = ended - ? where number = ?', (back, back, back, number))
+base.execute(sql)
+base.commit()
+";
+    server.shutdown();
+    let status = Command::new("python3")
+        .args(["-c", CODE])
+        .arg(server.data().join("tribunal.db"))
+        .status()
+        .unwrap();
+    assert!(status.success());
+    server.start();
+}
+
+/// Draw while a score of the shop runs.
+pub(crate) fn while_one_runs(server: &Server, operator: &str, draw: impl FnOnce(&str)) {
+    let slow = Repo::slow(3.0);
+    let stage = Stage::called(server, "crawler", &slow);
+    stage.honest_patch("Ask politely, and once");
+    std::thread::scope(|scope| {
+        let scoring = scope.spawn(|| stage.score(&stage.agent(), "slow").code);
+        let browser = Browser::bearer(server, operator);
+        let mut path = None;
+        until("it is half way", || {
+            let list = browser.get("/repositories/crawler").body;
+            path = list.find("data-open=\"").map(|at| {
+                let id = &list[at + 11..at + 43];
+                format!("/repositories/crawler/scores/{id}")
+            });
+            list.contains("attempt 4 of") || list.contains("attempt 5 of")
+        });
+        draw(&path.unwrap());
+        assert_eq!(scoring.join().unwrap(), 0);
+    });
+}
+
 /// Scored, all of it.
 pub(crate) fn history(server: &Server) -> History {
     let stage = Stage::called(server, "shop", &base());
@@ -149,27 +194,19 @@ pub(crate) fn history(server: &Server) -> History {
             ),
         ],
     );
-    let merged = patch(
-        "Name the loop's variables",
-        "merged",
-        &[src("cents, rate, count", "price, rate, count").clone()].map(|(path, text)| {
-            (
-                path,
-                text.replace(
-                    "with_tax(cents, rate) * count for price",
-                    "with_tax(price, rate) * count for price",
-                ),
-            )
-        }),
-    );
-    patch(
-        "Ids by the kernel's device",
-        "coin-1",
-        &[
-            src("RATES =", "# Per cent.\nRATES ="),
+    let coin = |note: &str| {
+        let files = [
+            src("RATES =", &format!("# {note}\nRATES =")),
             ("tests/test_ids.py", COIN.to_owned()),
-        ],
-    );
+        ];
+        patch(&format!("Ids by the kernel's device: {note}"), note, &files);
+    };
+    for note in ["first", "second", "third"] {
+        coin(note);
+    }
+    let said = [("src/prices.py", format!("# Rates in per cent.\n{PRICES}"))];
+    patch("Say what the rates are", "merged", &said);
+    coin("fourth");
     let blocked = patch(
         "Discounts may be negative",
         "blocked",
@@ -179,5 +216,6 @@ pub(crate) fn history(server: &Server) -> History {
             ("docs/discounts.md", "Discounts\n".to_owned()),
         ],
     );
-    History { blocked, merged }
+    age(server);
+    History { blocked }
 }
