@@ -1,13 +1,18 @@
 //! What the service manager is told (`sd_notify`): starting, ready, reloading, leaving, alive.
 //!
 //! Without `NOTIFY_SOCKET` nothing is said. Never says that a server lives which does not: each beat of the watchdog has
-//! asked the queue and the store first, from the runtime that serves calls. A manager that does not listen is one line of
-//! the log, and changes nothing.
+//! asked the queue and the store first, from the runtime that serves calls. A manager that does not listen, or does not read,
+//! is a line of the log, and holds up nothing.
 
 use crate::queue::Queue;
 use crate::store::{self, Store};
 use sd_notify::NotifyState;
+use std::ffi::OsStr;
 use std::future::Future;
+use std::io;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,9 +88,25 @@ where
 }
 
 fn say(what: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(what) {
+    let Some(manager) = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
+        return;
+    };
+    let lines: String = what.iter().map(|state| format!("{state}\n")).collect();
+    if let Err(error) = send(&manager, &lines) {
         tracing::warn!(%error, "the service manager was not told");
     }
+}
+
+/// Never waits: a manager that has stopped reading loses the message, and nobody else anything.
+fn send(manager: &OsStr, lines: &str) -> io::Result<()> {
+    let address = match manager.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(manager)?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.send_to_addr(lines.as_bytes(), &address)?;
+    Ok(())
 }
 
 #[cfg(test)]

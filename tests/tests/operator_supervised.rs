@@ -6,6 +6,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
+use tribunal_tests::client::ended;
 use tribunal_tests::{Server, Stage, binaries, until};
 
 /// The manager's end of `NOTIFY_SOCKET`.
@@ -127,24 +128,42 @@ fn a_server_that_stands_still_gives_no_sign_of_life_and_a_busy_one_does() {
     );
     let stage = Stage::small(&server);
     stage.honest_patch("watched");
-    stage.score(&stage.agent(), "watched").expect_code(0);
-    manager.next_with("READY=1");
-    let mut running = 0;
+    let client = stage.agent().spawn(&["score"]);
+    while !value(&manager.next_with("WATCHDOG=1"), "STATUS").starts_with("1 scores run") {}
+    // Heard to its end: what nobody reads is lost.
+    while !value(&manager.next_with("WATCHDOG=1"), "STATUS").starts_with("0 scores run") {}
+    assert_eq!(ended(client).code, 0);
     manager.socket.set_nonblocking(true).unwrap();
     let mut bytes = [0; 4096];
-    while let Ok(length) = manager.socket.recv(&mut bytes) {
-        let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
-        running += usize::from(text.contains("WATCHDOG=1") && text.contains("1 scores run"));
-    }
-    assert!(running > 0, "no beat came while a score ran");
     server.signal("STOP");
     until("the last beat has come", || {
+        while manager.socket.recv(&mut bytes).is_ok() {}
         std::thread::sleep(Duration::from_millis(1500));
         manager.socket.recv(&mut bytes).is_err()
     });
     server.signal("CONT");
     manager.socket.set_nonblocking(false).unwrap();
     manager.next_with("WATCHDOG=1");
+    server.shutdown();
+}
+
+#[test]
+fn a_manager_that_has_stopped_reading_holds_up_nothing() {
+    let manager = Manager::new();
+    let server = Server::with_environment(
+        "",
+        vec![
+            ("NOTIFY_SOCKET", manager.address()),
+            ("WATCHDOG_USEC", "2000".to_owned()),
+        ],
+    );
+    // Its queue is full, whatever this machine's limit is.
+    until("it is full", || {
+        server.log().contains("the service manager was not told")
+    });
+    let stage = Stage::small(&server);
+    stage.honest_patch("unheard");
+    stage.score(&stage.agent(), "unheard").expect_code(0);
     server.shutdown();
 }
 
