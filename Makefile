@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap page-check page-pictures build dist deb server-image image demo picture selftest verify libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
+.PHONY: help bootstrap page-check page-pictures build dist deb server-image image demo picture selftest verify traces libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,6 +45,10 @@ test-rust:
 test-python:
 	images/python/tests/run.sh
 
+traces: bootstrap ## a server with the feature otel, and what it tells a collector; built apart, in target/otel
+	@mkdir -p target/otel target/tribunal-tests && ln -sfn ../tribunal-tests target/otel/tribunal-tests
+	CARGO_TARGET_DIR=target/otel cargo test --locked --package tribunal-tests --features otel --test otel_export
+
 fuzz: ## the split's codec and both its ends under mutated frames, for an hour (FUZZ_SECONDS=3600)
 	docker run --rm --network none --volume "$(CURDIR)/images/python:/python:ro" --env PYTHONPATH=/opt/tribunal/runner --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 $${TRIBUNAL_RUNNER_IMAGE:-tribunal/python:3.13} /python/tests/split/fuzz.py --seconds $${FUZZ_SECONDS:-3600}
 
@@ -57,6 +61,7 @@ bench-case: bootstrap ## what an attempt costs for each case of a large suite, b
 check: ## formatting, lints, licences
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --package tribunal-server --features otel -- -D warnings
 	deploy/ruff.sh
 	deploy/lint-ci.sh
 	deploy/lint-proto.sh

@@ -18,5 +18,6 @@ pub mod serve;
 pub mod sign;
 pub mod store;
 mod supervisor;
+pub mod traces;
 mod upkeep;
 pub mod wire;

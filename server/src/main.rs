@@ -1,6 +1,7 @@
 //! `tribunal-server`: flags in, an exit code out. What a command does stands in `admin` and `serve`.
 
 mod cli;
+mod logs;
 
 use clap::Parser as _;
 use cli::{Cli, Command, Image, Key, KeyForm, Overrides, Repo, RoleName, Selftest, Token};
@@ -9,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 use tribunal_core::request::Role;
 use tribunal_server::admin::{
     self, AdminError, Answer, Data, Effort, Exit, KeyFormat, Place, SelftestOptions, SelftestWatch,
     Text,
 };
-use tribunal_server::config::{self, Config, LogFormat};
+use tribunal_server::config::{self, Config};
 use tribunal_server::image::{BaseCache, BuildOptions, Step};
 use tribunal_server::reload::Reloads;
 use tribunal_server::serve::{self, Watchers};
+use tribunal_server::traces::Traces;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -88,8 +89,11 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
     let config = configuration(cli.config.as_deref(), overrides.clone())?;
     let quiet = !matches!(cli.command, Command::Serve(_));
     let filter = if quiet { "warn" } else { &config.log };
+    let runtime = runtime()?;
+    let traces = traces(quiet, &config, &runtime)?;
+    let spans = traces.as_ref().map(Traces::layer);
     let source = Source {
-        refilter: log(filter, config.log_format),
+        refilter: logs::begin(filter, config.log_format, spans),
         file: cli.config.clone(),
         overrides,
     };
@@ -102,7 +106,7 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
         }));
     }
     if let Command::Selftest(asked) = &cli.command {
-        return runtime()?
+        return runtime
             .block_on(run_selftest(cli.data.as_deref(), &config, asked))
             .map(Some);
     }
@@ -113,7 +117,23 @@ fn run(cli: Cli) -> Result<Option<Answer>, AdminError> {
         return admin::init(&path).map(Some);
     }
     let data = Data::open(&path)?.signing_with(config.signing.key.clone());
-    runtime()?.block_on(command(cli.command, &data, &config, &source))
+    let answer = runtime.block_on(command(cli.command, &data, &config, &source));
+    if let Some(traces) = traces {
+        traces.shut();
+    }
+    answer
+}
+
+/// A server's, where its configuration names a collector.
+fn traces(
+    quiet: bool,
+    config: &Config,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<Option<Traces>, AdminError> {
+    let collector = config.traces.collector.as_ref().filter(|_| !quiet);
+    let _inside = runtime.enter();
+    let opened = collector.map(|to| Traces::open(to, &config.name));
+    Ok(opened.transpose()?)
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, AdminError> {
@@ -251,33 +271,7 @@ fn configuration(file: Option<&Path>, overrides: Overrides) -> Result<Config, Ad
 struct Source {
     file: Option<PathBuf>,
     overrides: Overrides,
-    refilter: Box<dyn Fn(&str) + Send + Sync>,
-}
-
-/// Log to stderr from now on; what is given exchanges the filter.
-fn log(filter: &str, format: LogFormat) -> Box<dyn Fn(&str) + Send + Sync> {
-    // A filter that does not parse is told by the check of the configuration.
-    let parsed =
-        |filter: &str| EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(parsed(filter))
-        .with_writer(io::stderr);
-    match format {
-        LogFormat::Text => {
-            let log = log
-                .with_ansi(io::stderr().is_terminal())
-                .with_filter_reloading();
-            let handle = log.reload_handle();
-            log.init();
-            Box::new(move |filter| drop(handle.reload(parsed(filter))))
-        }
-        LogFormat::Json => {
-            let log = log.json().flatten_event(true).with_filter_reloading();
-            let handle = log.reload_handle();
-            log.init();
-            Box::new(move |filter| drop(handle.reload(parsed(filter))))
-        }
-    }
+    refilter: logs::Refilter,
 }
 
 fn step(step: Step) {

@@ -49,6 +49,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, info_span};
 use tribunal_core::classify::classify;
 use tribunal_core::id::ScoreId;
 use tribunal_core::judge;
@@ -203,6 +204,7 @@ pub async fn score(
                 timings,
                 &progress,
             )
+            .instrument(info_span!("publish"))
             .await
         }
         Plan::Run(plan) => {
@@ -230,6 +232,7 @@ pub async fn score(
                 };
                 Ok::<_, Aborted>((plan, overlay, laid, proposed))
             })
+            .instrument(info_span!("overlay"))
             .await?;
             let run = evidence::Run {
                 rooms,
@@ -240,15 +243,26 @@ pub async fn score(
                 cancel: &cancel,
             };
             let _busy = rooms.vigil.busy(plan.patch().policy().limits.cpus);
-            let ground = run.ground().await?;
+            let ground = run.ground().instrument(info_span!("base")).await?;
             timings.prepare_ms = millis(begun.elapsed());
-            let mut evidence = run.gather(&ground, admitted.freshness, gate).await?;
+            let mut evidence = run
+                .gather(&ground, admitted.freshness, gate)
+                .instrument(info_span!("attempts"))
+                .await?;
             evidence.merge = run
                 .merge_lane(&ground, laid.as_ref(), admitted.freshness)
+                .instrument(info_span!("merge-lane"))
                 .await?;
-            evidence.moved = run.perturb(&ground, laid.as_ref(), &evidence).await?;
-            evidence.proposed = run.proposed(&ground, proposed.as_ref()).await?;
-            let judged = judge::judge(&plan, &evidence.of(&ground), gate)
+            evidence.moved = run
+                .perturb(&ground, laid.as_ref(), &evidence)
+                .instrument(info_span!("perturb"))
+                .await?;
+            evidence.proposed = run
+                .proposed(&ground, proposed.as_ref())
+                .instrument(info_span!("proposed"))
+                .await?;
+            let judged = info_span!("judge")
+                .in_scope(|| judge::judge(&plan, &evidence.of(&ground), gate))
                 .map_err(|error| Aborted::new(AbortedCode::Internal, error.to_string()))?;
             evidence.tell(&*rooms.observer);
             let held_out = judged.held_out_failures().len();
@@ -276,6 +290,7 @@ pub async fn score(
                 timings,
                 &progress,
             )
+            .instrument(info_span!("publish"))
             .await?;
             if evidence.took_a_room() {
                 for order in run.likely_next(&ground) {

@@ -46,6 +46,9 @@ fn folder() -> &'static Path {
         build
             .current_dir(root())
             .args(["build", "--locked", "--quiet", "--bins"]);
+        if cfg!(feature = "otel") {
+            build.args(["--features", "tribunal-server/otel"]);
+        }
         if folder.ends_with("release") {
             // As the program that measures was built: with other features all of it would be built anew.
             build.args(["--release", "--workspace", "--examples"]);

@@ -7,6 +7,7 @@ use crate::metrics::PortError;
 use crate::repository::RepositoryError;
 use crate::sign::KeyFolderError;
 use crate::store::StoreError;
+use crate::traces::TracesError;
 use crate::wire::ListenError;
 use crate::wire::token::NoEntropy;
 use std::path::PathBuf;
@@ -57,6 +58,9 @@ pub enum AdminError {
     /// The socket.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// A collector of traces.
+    #[error(transparent)]
+    Traces(#[from] TracesError),
     /// The admin port.
     #[error(transparent)]
     AdminPort(#[from] PortError),
@@ -191,6 +195,7 @@ impl AdminError {
             | Self::Usage(_)
             | Self::KeySigns(_)
             | Self::KeyOver(_)
+            | Self::Traces(_)
             | Self::Listen(ListenError::PlainText(_))
             | Self::AdminPort(PortError::Beyond(_)) => Exit::Usage,
             Self::Aborted { source, .. } => match source.code {

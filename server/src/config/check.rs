@@ -86,6 +86,11 @@ pub fn check(config: &Config) -> Result<(), Mistakes> {
         let what = "must be like \"info\" or \"info,tribunal_server=debug\"".to_owned();
         wrong("log", what);
     }
+    if config.traces.collector.is_some() && !crate::traces::BUILT {
+        let what =
+            "this server was built without the feature `otel`: take it out, or build one with it";
+        wrong("traces.collector", what.to_owned());
+    }
     if let Err(Mistakes(more)) = notify::check(&config.notify) {
         mistakes.extend(more);
     }
@@ -198,6 +203,9 @@ impl Config {
         line("names", list(names));
         if let Some(address) = self.admin.listen {
             line("listen", quoted(&address.to_string()));
+        }
+        if let Some(collector) = &self.traces.collector {
+            line("\n[traces]\ncollector", quoted(&collector.to_string()));
         }
         text.push_str(&notify::shown(&self.notify));
         text

@@ -4,7 +4,7 @@ use super::notify;
 use super::table::Reader;
 use super::{
     Admin, Calls, Config, Engine, Fetch, Keep, Listen, LogFormat, Mistake, Mistakes, Oracle,
-    PageShown, Plant, ReadyRooms, SecretFile, Signing, TlsFiles, Uploads,
+    PageShown, Plant, ReadyRooms, SecretFile, Signing, TlsFiles, Traces, Uploads,
 };
 use crate::queue::QueueLimits;
 use crate::repository::Protocol;
@@ -75,6 +75,7 @@ pub fn from_toml(text: &str, folder: &Path) -> Result<Config, Mistakes> {
         &mut mistakes,
     );
     admin(root.table("admin"), &mut config.admin, &mut mistakes);
+    traces(root.table("traces"), &mut config.traces, &mut mistakes);
     root.finish(&mut mistakes);
     if mistakes.is_empty() {
         Ok(config)
@@ -232,6 +233,12 @@ fn admin(table: Option<&Table>, admin: &mut Admin, into: &mut Vec<Mistake>) {
     if let Some(names) = reader.texts("names") {
         admin.names = names;
     }
+    reader.finish(into);
+}
+
+fn traces(table: Option<&Table>, traces: &mut Traces, into: &mut Vec<Mistake>) {
+    let mut reader = Reader::new("traces", table);
+    traces.collector = reader.parsed("collector", notify::URL);
     reader.finish(into);
 }
 

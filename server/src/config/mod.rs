@@ -17,7 +17,7 @@ pub use file::from_toml;
 pub use secret::{CredentialName, SecretError, SecretFile};
 pub use unit::duration;
 
-use crate::notify::Notify;
+use crate::notify::{Endpoint, Notify};
 use crate::queue::QueueLimits;
 use crate::repository::{Protocol, UploadLimits};
 use std::fmt;
@@ -56,6 +56,8 @@ pub struct Config {
     pub notify: Notify,
     /// Where the operator looks.
     pub admin: Admin,
+    /// Who is told where time went.
+    pub traces: Traces,
     /// What is logged, as `RUST_LOG` writes it.
     pub log: String,
     /// How it is written.
@@ -80,6 +82,13 @@ pub enum PageShown {
     On,
     /// The admin port has numbers alone.
     Off,
+}
+
+/// Spans of scores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traces {
+    /// An OpenTelemetry collector that takes OTLP over gRPC; `None`: nobody is told.
+    pub collector: Option<Endpoint>,
 }
 
 /// How a line of the log is written.
@@ -244,6 +253,7 @@ impl Default for Config {
                 page: PageShown::On,
                 names: Vec::new(),
             },
+            traces: Traces { collector: None },
             log: "info".to_owned(),
             log_format: LogFormat::Text,
         }

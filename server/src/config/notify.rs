@@ -10,7 +10,7 @@ use std::path::Path;
 use toml::Table;
 use tribunal_core::id::RepoName;
 
-const URL: &str =
+pub(super) const URL: &str =
     "an address like \"https://host/path\" (http:// on loopback only), without a password";
 const PROJECT: &str = "a project like \"owner/name\"";
 const SECRET: &str = "a file, or \"credential:NAME\"";

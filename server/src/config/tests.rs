@@ -54,6 +54,8 @@ fn what_is_shown_says_the_same() {
         listen = "[::1]:9100"
         page = "off"
         names = ["tribunal.example"]
+        [traces]
+        collector = "http://127.0.0.1:4317"
         [notify]
         retry = "2s"
         give_up = "2h"

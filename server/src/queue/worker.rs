@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
+use tracing::field::Empty;
 use tribunal_core::id::ScoreId;
 use tribunal_core::reason::{Aborted, AbortedCode};
 
@@ -31,8 +32,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize) {
                 shared.work.notify_one();
                 shared.poke_waiting();
                 let call = &claim.item.call;
-                let span =
-                    tracing::info_span!(parent: call, "score", id = %claim.id, worker = number);
+                let span = tracing::info_span!(parent: call, "score", id = %claim.id, worker = number, outcome = Empty);
                 one(&shared, claim).instrument(span).await;
                 shared.work.notify_one();
             }
@@ -78,7 +78,8 @@ async fn one(shared: &Arc<Shared>, claim: Claim<Waiting>) {
         }
         Err(error) => Err(Aborted::from(error)),
     };
-    tracing::info!(outcome = outcome(&result), "a score ended");
+    tracing::Span::current().record("outcome", outcome(&result));
+    tracing::info!("a score ended");
     finish(shared, &id, result).await;
     shared.line().complete(&id);
     drop(open);

@@ -70,7 +70,9 @@ fn traced(headers: &HeaderMap) -> Span {
     };
     let parent = value.to_str().ok().and_then(|text| text.parse().ok());
     parent.map_or_else(Span::none, |parent: TraceParent| {
-        tracing::info_span!("call", trace_id = parent.trace_id())
+        let span = tracing::info_span!("call", trace_id = parent.trace_id());
+        crate::traces::follow(&span, &parent);
+        span
     })
 }
 
