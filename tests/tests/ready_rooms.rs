@@ -1,14 +1,20 @@
 //! Rooms that are ready before anybody asks: a score in one is what it is in a new one, and none outlives its use.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribunal_server::sandbox::{RunFacts, RunOrder};
+use tribunal_tests::port::metrics;
 use tribunal_tests::sandbox::docker::{Engine, over};
 use tribunal_tests::sandbox::{Order, Subject, told};
+use tribunal_tests::{Server, Stage};
 
 /// What a module keeps: a counter, a cache, a random number, a set's order. Each attempt must begin with nothing of it.
 const KEEPS: &str = r#"
@@ -208,4 +214,38 @@ async fn no_more_rooms_wait_than_may_and_none_outlives_the_sandbox() {
         assert!(engine.containers().await.unwrap().is_empty());
     })
     .await;
+}
+
+#[test]
+fn the_next_score_enters_the_rooms_that_were_made_for_it() {
+    let server = Server::with_config(
+        "[admin]\nlisten = \"127.0.0.1:0\"\npage = \"off\"\n[oracle]\nplant = \"asked\"\n[rooms]\nready = 4\n",
+    );
+    let stage = Stage::small(&server);
+    let entered = |room: &str| {
+        let name = format!("tribunal_rooms_entered_total{{room=\"{room}\"}}");
+        let told = metrics(&server);
+        told.get(&name)
+            .copied()
+            .unwrap_or_else(|| panic!("{name}: {told:?}"))
+    };
+    let made = || server.log().matches("a room is ready").count();
+    let mut before = 0;
+    let mut new = None;
+    for score in 0..6 {
+        stage.honest_patch(&format!("score {score}"));
+        let out = format!("score-{score}");
+        stage.score(&stage.agent(), &out).expect_code(0);
+        stage.expect(&out, ["PASS"; 3]);
+        // Those of the first score are new; each score after it, whichever of its starts has one attempt more, has its own.
+        let first = *new.get_or_insert_with(|| entered("new"));
+        assert!(
+            (entered("new") - first).abs() < 0.5,
+            "score {score} made a room"
+        );
+        assert!((entered("ready") - 2.0 * f64::from(score)).abs() < 0.5);
+        tribunal_tests::until("two rooms are ready", || made() >= before + 2);
+        before = made();
+    }
+    server.shutdown();
 }

@@ -13,7 +13,6 @@ import socket
 
 from . import counts
 from .layout import LINKS, Layout
-from .orders import Attempt
 from .reaper import Reaper
 from .starts import FORK_SECONDS, Start
 from .task import Place, Task
@@ -122,30 +121,30 @@ class Crew:
 
 
 class Waiting:
-    """Crews that were made before their orders came, by the number of the part that each is for."""
+    """Crews that were made before their orders came: each is for any part of its start."""
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        self._crews: dict[int, Crew] = {}
+    def __init__(self) -> None:
+        self._crews: list[Crew] = []
 
-    def make(self, number: int, start: Start, place: Place) -> None:
-        self._crews[number] = Crew(start, place, self._layout)
+    def add(self, crew: Crew) -> None:
+        self._crews.append(crew)
 
     def wait(self) -> None:
-        for crew in self._crews.values():
+        for crew in self._crews:
             crew.wait_until_ready()
 
-    def take(self, order: Attempt, start: Start, place: Place, reaper: Reaper) -> Crew:
-        """The one that waits for this part; a new one where there is none, or one for something else, or a dead one."""
-        crew = self._crews.pop(order.attempt, None)
-        if crew is not None and (crew.start is not start or crew.place != place or not crew.is_whole()):
+    def take(self, start: Start, reaper: Reaper) -> Crew | None:
+        """The first of a start that is still whole."""
+        for crew in [each for each in self._crews if each.start is start]:
+            self._crews.remove(crew)
+            if crew.is_whole():
+                return crew
             self._dismiss(crew, reaper)
-            crew = None
-        return crew or Crew(start, place, self._layout)
+        return None
 
     def clear(self, reaper: Reaper) -> None:
         while self._crews:
-            self._dismiss(self._crews.popitem()[1], reaper)
+            self._dismiss(self._crews.pop(), reaper)
 
     @staticmethod
     def _dismiss(crew: Crew, reaper: Reaper) -> None:

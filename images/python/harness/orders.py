@@ -265,7 +265,7 @@ def src_size(data: Mapping[str, Any]) -> int:
 
 
 def parts_ahead(data: Mapping[str, Any], starts: int) -> tuple[int, ...]:
-    """The starts of the split parts that will probably come first, in their order."""
+    """The starts of split parts that will probably come."""
     ahead = data.get("ahead", [])
     if not isinstance(ahead, list) or len(ahead) > AHEAD_MAX:
         raise BadOrder(f"ahead is not a list of at most {AHEAD_MAX}")

@@ -86,7 +86,8 @@ class Supervisor:
         self._configured: Configure | None = None
         self._overlay: Overlay | None = None
         self._starts = Starts([])
-        self._waiting = Waiting(layout)
+        self._waiting = Waiting()
+        self._places = 0  # given so far
         self._pins: PinPage | None = None
         self._shelf, self._listings = Shelf(), Listings(layout.listings)
         self._transport: Transport | None = None
@@ -145,8 +146,9 @@ class Supervisor:
             raise BadOrder("warm belongs between configure and src")
         ahead = parts_ahead(message, len(self._starts))
         self._starts.wait_all()
-        for number, index in enumerate(ahead):
-            self._waiting.make(number, self._starts.take(index), _place(self._configured, number, split=True))
+        for index in ahead:
+            place = self._next_place(self._configured, split=True)
+            self._waiting.add(Crew(self._starts.take(index), place, self._layout))
         self._waiting.wait()
         self._server.send({"type": "warmed", "starts": len(self._starts)})
 
@@ -199,10 +201,11 @@ class Supervisor:
         order = Attempt.parse(message, len(self._starts))
         self._attempted = True
         start = self._starts.take(order.start)
-        place = _place(configured, order.attempt, order.split)
+        crew = self._waiting.take(start, self._reaper) if order.split else None
+        place = self._next_place(configured, order.split) if crew is None else crew.place
         self._clean(place.owner)
         pins.write(order.clock, order.seed, configured.policy.cpus, order.reversed == "listings")
-        crew = self._waiting.take(order, start, place, self._reaper)
+        crew = crew or Crew(start, place, self._layout)
         deck = Deck(
             self._shelf, pins, self._transport or NoReplay(), order.clock, order.seed,
             lambda number: counts.listed(self._layout.counts, place.uids, number),
@@ -224,6 +227,12 @@ class Supervisor:
         self._server.send(
             {"type": "attempt-end", "attempt": order.attempt, **summary, "start": order.start, "uid": place.uid}
         )
+
+    def _next_place(self, configured: Configure, split: bool) -> Place:
+        """Users that no part before it had, as far as there are enough."""
+        uid = configured.uid_base + 2 * self._places % (configured.uid_count & ~1)
+        self._places += 1
+        return Place(uid, uid + 1 if split else None)
 
     def _watched(self, policy: Policy, crew: Crew, task: Task, deck: Deck) -> Message:
         output = Output(crew.output, task.token.hex().encode(), policy.output_bytes, CASE_OUTPUT_FACTOR)
@@ -285,12 +294,6 @@ class Supervisor:
         if self._configured is None:
             raise BadOrder("a plan before configure")
         self._server.send(planting.answer(self._layout, self._configured.policy, Plant.parse(message)))
-
-
-def _place(configured: Configure, number: int, split: bool) -> Place:
-    """Users that no part before it had, as far as there are enough."""
-    uid = configured.uid_base + 2 * number % (configured.uid_count & ~1)
-    return Place(uid, uid + 1 if split else None)
 
 
 def _limits(policy: Policy, task: Task) -> Limits:

@@ -8,7 +8,7 @@ use super::held_out::HeldOutRuns;
 use super::merge_lane::MergeLane;
 use super::must_fail::MustFailRuns;
 use super::running::Keeping;
-use super::side_by_side::{Meeting, Share, shares};
+use super::side_by_side::{Meeting, Share, alike, shares};
 use super::{Rooms, off};
 use crate::image::{self, BuiltImage, ImageError};
 use crate::metrics::{Happening, Observer, Source};
@@ -229,7 +229,7 @@ impl Run<'_> {
         let held_out = self.plan.patch().policy().runs.held_out as usize;
         // Samples: they are never run, and a room that waits holds no draw.
         let draws = pinned.iter().cycle().take(held_out).cloned().collect();
-        let shares = shares(self.plan.starts(), pinned, draws);
+        let shares = alike(shares(self.plan.starts(), pinned, draws));
         let never = Some(|_: &[AttemptFacts]| Deserved::No);
         self.in_rooms(ground, shares, never, &[])
     }

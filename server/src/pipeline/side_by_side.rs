@@ -53,6 +53,32 @@ pub(super) fn shares(
     shares
 }
 
+/// The same with as much in each room as in the fullest: for rooms of a score that nobody knows yet, because which start
+/// has one attempt more differs between scores.
+pub(super) fn alike(mut shares: Vec<Share>) -> Vec<Share> {
+    let most = |of: fn(&Share) -> usize| shares.iter().map(of).max().unwrap_or_default();
+    let (attempts, draws) = (
+        most(|share| share.attempts.len()),
+        most(|share| share.draws.len()),
+    );
+    for share in &mut shares {
+        let sample = share.attempts.first().cloned();
+        let more = attempts - share.attempts.len();
+        share
+            .attempts
+            .extend(std::iter::repeat_n(sample, more).flatten());
+        while share.draws.len() < draws {
+            let Some(mut draw) = share.attempts.first().cloned() else {
+                break;
+            };
+            draw.start = u32::try_from(share.starts.len()).unwrap_or(u32::MAX);
+            share.starts.push(draw.pins.hash_seed);
+            share.draws.push(draw);
+        }
+    }
+    shares
+}
+
 /// Where the rooms of a score wait for each other, before what follows. One that never comes is one whose run is
 /// cancelled, and then all are.
 pub(super) struct Meeting {
@@ -146,6 +172,19 @@ mod tests {
                 ),
             ]
         );
+    }
+
+    #[test]
+    fn rooms_of_a_score_that_nobody_knows_have_place_for_the_fullest_of_any() {
+        let pinned = (0..7).map(|n| attempt(n, n % 2, 40 + n % 2)).collect();
+        let draws = (0..3).map(|n| attempt(n, 2 + n, 90 + n)).collect();
+        for share in alike(shares(&[40, 41], pinned, draws)) {
+            assert_eq!((share.attempts.len(), share.draws.len()), (4, 2));
+            assert_eq!(share.starts.len(), 3);
+            assert!(share.attempts.iter().all(|attempt| attempt.start == 0));
+            let starts: Vec<u32> = share.draws.iter().map(|draw| draw.start).collect();
+            assert_eq!(starts, [1, 2]);
+        }
     }
 
     #[test]

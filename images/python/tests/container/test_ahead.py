@@ -109,6 +109,16 @@ def test_one_that_waits_for_another_part_is_not_taken(warmed):
     assert len(other) == 2
 
 
+def test_it_is_taken_for_whatever_part_of_its_start_comes(warmed):
+    """How many attempts each start has is not known before the score."""
+    room = warmed(FILES, [0, 0, 1])
+    assert waiting(room, 2)
+    ran = room.attempt(0, start=1)
+    assert (ran.end["uid"], waiting(room, 2)) == (70_004, [])
+    assert set(ran.outcomes().values()) == {"passed"}, ran.failures()
+    assert [room.attempt(number, start=0).end["uid"] for number in (1, 2, 3)] == [70_000, 70_002, 70_006]
+
+
 def test_no_attempt_reaches_those_that_wait(warmed):
     hostile = """
 import os, signal

@@ -120,11 +120,14 @@ impl Pool {
                 place.and_then(|place| books.slots.remove(place))
             };
             let Some(Slot { ready, .. }) = found else {
+                tracing::debug!(waiting = self.ready(), "no room is ready for this");
                 return Ok(None);
             };
             if ready.starts.len() >= order.starts.len() && ready.open.serves(order)? {
                 return Ok(Some(ready));
             }
+            let (name, stands) = (ready.open.name(), ready.open.stands());
+            tracing::debug!(name, stands, "a room that was ready does not do");
             ready.open.leave(inner);
         }
     }
