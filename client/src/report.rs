@@ -129,8 +129,24 @@ struct Frame {
     code: String,
 }
 
-/// The frames of a traceback, in the runner's short form (`file:12: in name`) or in the interpreter's own.
+/// What of a traceback is nobody's who reads it.
+const HARNESS: &str = "/opt/tribunal/harness/";
+
+/// The frames of a traceback, outermost first. What the product's process says of its own comes before the test's in the
+/// text; they are further in.
 fn frames(traceback: &str) -> Vec<Frame> {
+    let crossed = traceback.strip_prefix("In the product:\n");
+    let (product, test) = crossed
+        .and_then(|text| text.split_once("\n\n"))
+        .unwrap_or(("", traceback));
+    let mut frames = frames_of(test);
+    frames.retain(|frame| !frame.file.starts_with(HARNESS));
+    frames.extend(frames_of(product));
+    frames
+}
+
+/// In the runner's short form (`file:12: in name`) or in the interpreter's own.
+fn frames_of(traceback: &str) -> Vec<Frame> {
     let mut frames = Vec::new();
     let mut lines = traceback.lines().peekable();
     while let Some(text) = lines.next() {

@@ -349,7 +349,7 @@ const fn role_of(role: RoleName) -> Role {
 
 const fn form(format: Option<KeyForm>) -> KeyFormat {
     match format {
-        None => KeyFormat::Both,
+        None => KeyFormat::Said,
         Some(KeyForm::Pem) => KeyFormat::Pem,
         Some(KeyForm::AllowedSigners) => KeyFormat::AllowedSigners,
     }

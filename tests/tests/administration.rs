@@ -222,6 +222,18 @@ fn tokens_and_keys_are_listed_without_their_secrets() {
     assert_eq!(keys[1]["revoked_since"], "2026-01-01T00:00:00Z");
     assert!(keys[1]["valid_before"].is_string());
     let pem = stdout(&on(&data, &["key", "show", "--format", "pem"]));
+    // What it says without a format is a file that may be pinned as it is.
+    let said = stdout(&on(&data, &["key", "show"]));
+    let signers = stdout(&on(&data, &["key", "show", "--format", "allowed-signers"]));
+    let lines = |text: &str| -> Vec<String> {
+        let kept = text.lines().filter(|line| !line.starts_with('#'));
+        kept.map(str::to_owned).collect()
+    };
+    assert_eq!(lines(&said), lines(&signers));
+    assert!(
+        said.lines().next().unwrap().starts_with("# SHA256:"),
+        "{said}"
+    );
     assert!(pem.starts_with("-----BEGIN PUBLIC KEY-----"));
     assert_eq!(pem.matches("BEGIN").count(), 1);
     assert!(!pem.contains("PRIVATE"));

@@ -88,6 +88,17 @@ fn where_the_product_raised_is_told_too() {
 }
 
 #[test]
+fn where_the_product_raised_in_its_own_process_is_told_and_nothing_of_the_harness() {
+    let mut case = red(CASE, "list index out of range");
+    case["failure"]["traceback"] = "In the product:\n  File \"/tree/src/money.py\", line 2, in split\n    out = prices[0]\n          ~~~~~~^^^\n\ntests/sealed/test_money.py:9: in test_split\n    assert total([]) == 0\n           ^^^^^^^^^\n/opt/tribunal/harness/split/remote.py:38: in __call__\n    return _get(self)\n/opt/tribunal/harness/split/peer.py:88: in _ask\n    raise answer\nE   IndexError: list index out of range\n".into();
+    let told = vec![reason("case-failed", CASE, "failed in all 7 attempts")];
+    let text = fixes(&report(told, vec![case]), 4000);
+    let lines = "tests/sealed/test_money.py:9: assert total([]) == 0\n    src/money.py:2: out = prices[0]\n    IndexError: list index out of range\n";
+    assert!(text.contains(lines), "{text}");
+    assert!(!text.contains("harness"), "{text}");
+}
+
+#[test]
 fn a_lease_is_held_against_what_the_case_said_unsilenced() {
     let mut silent = red(CASE, "not today");
     silent["failure"]["type"] = "Skipped".into();

@@ -14,8 +14,8 @@ const OVERLAP: i64 = 120;
 /// In which form keys are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyFormat {
-    /// Both, with what they are for.
-    Both,
+    /// The `allowed_signers` file, with what it is in comments: what is printed can be kept as it is.
+    Said,
     /// SPKI PEM of the key that signs now.
     Pem,
     /// An `allowed_signers` file of all keys that are worth anything.
@@ -33,10 +33,9 @@ pub fn show_keys(data: &Data, format: KeyFormat) -> Result<Answer, AdminError> {
     let text = match format {
         KeyFormat::Pem => current.to_pem(),
         KeyFormat::AllowedSigners => signers,
-        KeyFormat::Both => format!(
-            "# the key that signs now: {}\n{}\n# all keys with their dates, as an allowed_signers file\n{signers}",
+        KeyFormat::Said => format!(
+            "# {} signs now; as PEM, for openssl and cosign: key show --format pem\n{signers}",
             current.id(),
-            current.to_pem(),
         ),
     };
     let listed: Vec<Value> = keys
