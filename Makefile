@@ -60,8 +60,7 @@ bench-case: bootstrap ## what an attempt costs for each case of a large suite, b
 
 check: ## formatting, lints, licences
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked --package tribunal-server --features otel -- -D warnings
+	cargo clippy --locked --workspace --all-targets --features tribunal-server/otel -- -D warnings
 	deploy/ruff.sh
 	deploy/lint-ci.sh
 	deploy/lint-proto.sh
