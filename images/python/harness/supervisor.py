@@ -213,7 +213,7 @@ class Supervisor:
         )  # fmt: skip
         whole = not order.collect_only and order.only is None and not order.marks_off and order.reversed is None
         task = Task(
-            order, place, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
+            order, start.hash_seed, secrets.token_bytes(16), secrets.token_bytes(32),
             order.questions or secrets.token_bytes(16), 80 + secrets.randbelow(40),
             canary.drawn() if whole else (), self._shelf.seeds(), placement.chosen(order),
         )  # fmt: skip

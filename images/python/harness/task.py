@@ -55,7 +55,6 @@ class Task:
     """What one attempt is told; PID 1 makes it anew for each."""
 
     attempt: Attempt
-    place: Place
     hash_seed: int
     token: bytes
     key: bytes  # for the marks of records; never told in the order itself, and unknown to the attempt's Python
@@ -78,7 +77,7 @@ class Task:
             "mode": self.attempt.mode, "only": self.attempt.only, "collect_only": self.attempt.collect_only,
             "stop_on_failure": self.attempt.stop_on_failure, "reversed": self.attempt.reversed,
             "product": [self.attempt.product.kind, self.attempt.product.number, self.attempt.product.of],
-            "place": [self.place.uid, self.place.product_uid], "hash_seed": self.hash_seed, "token": self.token.hex(),
+            "hash_seed": self.hash_seed, "token": self.token.hex(),
             "secret": self.secret.hex(), "exit_code": self.exit_code,
             "canaries": [[canary.place, canary.words] for canary in self.canaries], "cassettes": self.cassettes,
             "cpu": self.cpu,
@@ -99,7 +98,7 @@ class Task:
         canaries = tuple(Canary(*each) for each in item["canaries"])
         token, secret = bytes.fromhex(item["token"]), bytes.fromhex(item["secret"])
         return cls(
-            order, Place(*item["place"]), item["hash_seed"], token, b"", secret, item["exit_code"], canaries,
+            order, item["hash_seed"], token, b"", secret, item["exit_code"], canaries,
             item["cassettes"], item["cpu"],
         )  # fmt: skip
 

@@ -62,15 +62,12 @@ pub(super) fn alike(mut shares: Vec<Share>) -> Vec<Share> {
         most(|share| share.draws.len()),
     );
     for share in &mut shares {
-        let sample = share.attempts.first().cloned();
-        let more = attempts - share.attempts.len();
-        share
-            .attempts
-            .extend(std::iter::repeat_n(sample, more).flatten());
+        let Some(sample) = share.attempts.first().cloned() else {
+            continue;
+        };
+        share.attempts.resize(attempts, sample.clone());
         while share.draws.len() < draws {
-            let Some(mut draw) = share.attempts.first().cloned() else {
-                break;
-            };
+            let mut draw = sample.clone();
             draw.start = u32::try_from(share.starts.len()).unwrap_or(u32::MAX);
             share.starts.push(draw.pins.hash_seed);
             share.draws.push(draw);
