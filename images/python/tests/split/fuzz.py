@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Throws bytes at the codec and at both ends of the split, for as long as it is told: `fuzz.py [--seconds N] [--seed N]`.
 
-Frames of a real conversation, and what was found with them, (`corpus.txt`) are mutated and fed to the decoder, to the oracle's end as if the product had
-sent them, and to the product's end. An end may refuse, with its own errors; any other exception, a frame that takes
-longer than two seconds, or memory that grows by more than 200 MiB is a finding: the bytes are added to `corpus.txt`
-and the exit code is 1. `--record` plays the conversation anew and keeps its frames.
+Frames of a real conversation, and what was found with them, (`corpus.txt`) are mutated and fed to the decoder, to the
+oracle's end as if the product had sent them, and to the product's end. After each frame the other end lets go of what
+it holds, so what grows is ours. An end may refuse, with its own errors; any other exception, a frame that takes longer
+than two seconds, or memory that grows by more than 200 MiB is a finding: the bytes are added to `corpus.txt` and the
+exit code is 1. `--record` plays the conversation anew and keeps its frames.
 """
 
 import argparse
@@ -108,6 +109,15 @@ def product():
 
     end.spoiled = end.gone = over
     return end, pairs
+
+
+def let_go(end):
+    """What the other end does once it has no use for anything: so what is still held is ours to explain."""
+    exports = end.exports
+    for number, (_, times) in list(exports._held.items()):
+        exports.release(number, times)
+    if exports._held or exports._numbers or exports._blind:
+        raise AssertionError("something is held that was let go")
 
 
 def feed_oracle(end, frames):
@@ -220,10 +230,12 @@ def main():
             match count % 3:
                 case 0:
                     feed_oracle(judge, fed)
+                    let_go(judge)
                 case 1:
                     feed_decoder(judge, fed[0])
                 case 2:
                     feed_product(other, fed)
+                    let_go(other)
         except BaseException as error:  # noqa: BLE001  that is the finding
             limited(0)
             sys.stdout = out

@@ -9,14 +9,12 @@ use crate::outcome::{
     AttemptFacts, CaseRecord, Class, Leased, Outcome, Phase, Pins, class_of, death, fold,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Mixed cases that are looked at in one score.
 const CASES: usize = 20;
-/// Equal outcomes that come from the mix less often than this name a change.
+/// How often chance alone may name any of the changes for a case that none of them moves.
 const CHANCE: f64 = 0.02;
-/// Fewer say nothing.
-const FEWEST: usize = 6;
 
 /// One pin that was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -107,22 +105,28 @@ pub fn settled(node: &NodeId, seen: &[AttemptFacts], perturbed: &[Perturbed]) ->
     for unchanged in perturbed.iter().filter(|run| run.changed.is_none()) {
         mix.extend(outcomes(&unchanged.attempts));
     }
-    let most = mix
-        .iter()
-        .map(|one| mix.iter().filter(|other| *other == one).count())
-        .max()?;
-    #[expect(clippy::cast_precision_loss, reason = "a few dozen attempts")]
-    let share = most as f64 / mix.len() as f64;
     let mut found = perturbed.iter().filter_map(|run| {
         let changed = run.changed?;
         let outcomes = outcomes(&run.attempts);
         let same = outcomes.windows(2).all(|pair| pair.first() == pair.last());
-        let rounds = i32::try_from(outcomes.len()).unwrap_or(i32::MAX);
-        (same && outcomes.len() >= FEWEST && share.powi(rounds) <= CHANCE).then_some(changed)
+        (same && by_chance(&mix, outcomes.len()) <= CHANCE).then_some(changed)
     });
     let first = found.next();
     // What settles under more than one change is settled by neither.
     found.next().is_none().then_some(first)?
+}
+
+/// How likely it is that under any of the changes so many outcomes, drawn from this mix, are equal (Bonferroni's bound).
+fn by_chance(mix: &[Outcome], rounds: usize) -> f64 {
+    let rounds = i32::try_from(rounds).unwrap_or(i32::MAX);
+    let kinds: BTreeSet<_> = mix.iter().collect();
+    #[expect(clippy::cast_precision_loss, reason = "a few dozen attempts")]
+    let share = |kind: &Outcome| {
+        mix.iter().filter(|one| *one == kind).count() as f64 / mix.len().max(1) as f64
+    };
+    #[expect(clippy::cast_precision_loss, reason = "five")]
+    let changes = Moved::ALL.len() as f64;
+    changes * kinds.into_iter().map(|kind| share(kind).powi(rounds)).sum::<f64>()
 }
 
 /// These pins with that one changed. The order of cases and of listings is no pin of an attempt.
