@@ -1,5 +1,6 @@
 """What depends on addresses differs between attempts that are forks of one interpreter."""
 
+import gc
 import os
 
 from harness.scatter import draw, fill, scatter
@@ -16,26 +17,39 @@ def laid_out():
     return [node.number for node in sorted(nodes, key=id)]
 
 
-def in_a_fork(*actions):
+def in_forks(count, *actions):
+    """What each of so many forks of one state says; between them this process keeps nothing and collects nothing."""
     receive, send = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            for action in actions:
-                action()
-            os.write(send, bytes(laid_out()))
-        finally:
-            os._exit(0)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(count):
+            pid = os.fork()
+            if pid == 0:
+                _say(send, actions)
+            os.waitpid(pid, 0)
+    finally:
+        gc.enable()
     os.close(send)
     with open(receive, "rb") as stream:
         told = stream.read()
-    os.waitpid(pid, 0)
-    assert sorted(told) == list(range(12))
-    return told
+    each = [told[at : at + 12] for at in range(0, len(told), 12)]
+    assert len(each) == count
+    assert all(sorted(one) == list(range(12)) for one in each)
+    return each
+
+
+def _say(send, actions):
+    try:
+        for action in actions:
+            action()
+        os.write(send, bytes(laid_out()))
+    finally:
+        os._exit(0)
 
 
 def test_forks_are_laid_out_alike_until_they_are_scattered():
     fill()
-    assert len({in_a_fork() for _ in range(8)}) == 1
+    assert len(set(in_forks(8))) == 1
     # Objects that share a pool stay in it, so some turns come twice.
-    assert len({in_a_fork(draw, scatter) for _ in range(16)}) > 8
+    assert len(set(in_forks(16, draw, scatter))) > 8
