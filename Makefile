@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap page-check page-pictures build dist deb server-image image demo picture selftest verify traces libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
+.PHONY: help bootstrap page-check page-pictures build dist deb server-image engine-image image demo picture selftest verify traces libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -20,6 +20,9 @@ deb: ## a Debian package of both programs, the unit and the docs: dist/tribunal_
 
 server-image: bootstrap ## the server in a container, tribunal/server:local, without a registry
 	deploy/server-image.sh
+
+engine-image: bootstrap ## an engine for deploy/compose.yaml, tribunal/engine:local, without a registry
+	deploy/engine-image.sh
 
 image: bootstrap build ## the runner image tribunal/python:3.13
 	deploy/image.sh

@@ -190,6 +190,19 @@ pub(crate) enum Image {
     },
     /// All that are registered
     List,
+    /// Write a built image into one file, for a server that cannot build
+    Export {
+        /// The file; it is not there before it is whole.
+        file: PathBuf,
+        /// Which image, as `list` shows it.
+        #[arg(long, default_value = tribunal_server::image::DEFAULT_TAG)]
+        tag: String,
+    },
+    /// Give the engine an image that `export` wrote, and register it
+    Import {
+        /// The file; `-` is stdin.
+        file: PathBuf,
+    },
 }
 
 #[derive(Subcommand)]

@@ -235,6 +235,12 @@ async fn command(
             admin::build_image(engine.as_deref(), &options, &step).await
         }
         Command::Image(Image::List) => admin::list_images(data),
+        Command::Image(Image::Export { file, tag }) => {
+            admin::export_image(data, engine.as_deref(), &tag, &file).await
+        }
+        Command::Image(Image::Import { file }) => {
+            admin::import_image(data, engine.as_deref(), &file).await
+        }
         Command::Key(Key::Show { format }) => admin::show_keys(data, form(format)),
         Command::Key(Key::Rotate) => admin::rotate_key(data),
         Command::Key(Key::Revoke { id, since }) => admin::revoke_key(data, &id, since),

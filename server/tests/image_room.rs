@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use serde_json::{Value, json};
+use std::io::{Cursor, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tribunal_server::image::{self, BuildOptions, BuiltImage, ImageError, Presence};
@@ -132,6 +133,71 @@ async fn the_same_inputs_are_the_same_image_and_it_is_on_record() {
     );
 
     contents(&first);
+}
+
+/// What `export` wrote, with its record changed.
+fn with_record(exported: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut archive = tar::Archive::new(exported);
+    let mut changed = tar::Builder::new(Vec::new());
+    let mut change = Some(change);
+    for entry in archive.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        if let Some(change) = change.take() {
+            let mut record = serde_json::from_slice(&bytes).unwrap();
+            change(&mut record);
+            bytes = serde_json::to_vec(&record).unwrap();
+        }
+        let mut header = entry.header().clone();
+        header.set_size(bytes.len() as u64);
+        let path = entry.path().unwrap().into_owned();
+        changed
+            .append_data(&mut header, path, bytes.as_slice())
+            .unwrap();
+    }
+    changed.into_inner().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_moves_to_a_server_that_cannot_build_and_nothing_else_does() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let image = build(here.path(), &shared_cache(), None).await.unwrap();
+    let docker = image::connect(None).await.unwrap();
+    let file = here.path().join("runner.tar");
+    let exported = image::export(&docker, here.path(), &image.tag, &file).await;
+    assert_eq!(exported.unwrap(), image);
+    let none = image::export(&docker, there.path(), &image.tag, &file).await;
+    assert!(matches!(none, Err(ImageError::Unknown(_))));
+
+    let bytes = std::fs::read(&file).unwrap();
+    let import =
+        |bytes: Vec<u8>| image::import(&docker, there.path(), Box::new(Cursor::new(bytes)));
+    let set =
+        |name: &'static str, value: Value| with_record(&bytes, move |record| record[name] = value);
+    let other = format!("sha256:{}", "0".repeat(64));
+    for (bad, why) in [
+        (Vec::new(), "it ends too soon"),
+        (b"no tar at all".repeat(100), "no exported runner image"),
+        (
+            bytes[..bytes.len() / 2].to_vec(),
+            "no exported runner image",
+        ),
+        (set("architecture", json!("riscv64")), "it is for riscv64"),
+        (
+            set("runnerDigest", json!(other)),
+            "another version of tribunal-server",
+        ),
+        (set("digest", json!(other)), "another than its record says"),
+        (set("tag", json!("tribunal/python:other")), "another tag"),
+        (set("more", json!(1)), "its record: unknown field `more`"),
+    ] {
+        let error = import(bad).await.unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    assert_eq!(image::list(there.path()).unwrap(), []);
+    assert_eq!(import(bytes.clone()).await.unwrap(), image);
+    assert_eq!(image::list(there.path()).unwrap(), [image]);
 }
 
 fn contents(image: &BuiltImage) {

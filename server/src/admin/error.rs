@@ -177,7 +177,10 @@ impl AdminError {
             },
             Self::Image(error) => match error {
                 ImageError::Engine(_) | ImageError::EngineSlow(_) => Exit::Unreachable,
-                ImageError::Python(_) | ImageError::Requirement { .. } => Exit::Usage,
+                ImageError::Python(_)
+                | ImageError::Requirement { .. }
+                | ImageError::Unknown(_)
+                | ImageError::NotExported(_) => Exit::Usage,
                 ImageError::EngineStep { .. }
                 | ImageError::Architecture { .. }
                 | ImageError::Missing { .. }

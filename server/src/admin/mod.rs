@@ -23,7 +23,7 @@ pub use data::{Data, Serving};
 pub use doctor::doctor;
 pub use error::{AdminError, Exit};
 pub(crate) use image::provide_default;
-pub use image::{build_image, list_images};
+pub use image::{build_image, export_image, import_image, list_images};
 pub use init::init;
 pub(crate) use key::known_signer;
 pub use key::{KeyFormat, revoke_key, rotate_key, show_keys};

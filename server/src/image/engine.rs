@@ -87,22 +87,29 @@ pub(super) async fn load(docker: &Docker, image: &Arc<Image>) -> Result<String, 
         return Ok(id);
     }
     let source = Arc::clone(image);
-    let archive = written(move |to| source.write(to));
+    take(docker, written(move |to| source.write(to))).await?;
+    id_of(docker, &image.tag)
+        .await?
+        .ok_or(ImageError::EngineSlow("show the image it took"))
+}
+
+/// Gives the engine an archive.
+pub(super) async fn take(
+    docker: &Docker,
+    archive: impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static,
+) -> Result<(), ImageError> {
     let options = ImportImageOptionsBuilder::new().quiet(true).build();
     let mut answers = docker.import_image_stream(options, archive, None);
     in_time(LOAD, "take the image", async {
         while let Some(answer) = answers.next().await {
             answer.map_err(ImageError::engine("take the image"))?;
         }
-        Ok::<(), ImageError>(())
+        Ok(())
     })
-    .await??;
-    id_of(docker, &image.tag)
-        .await?
-        .ok_or(ImageError::EngineSlow("show the image it took"))
+    .await?
 }
 
-async fn id_of(docker: &Docker, name: &str) -> Result<Option<String>, ImageError> {
+pub(super) async fn id_of(docker: &Docker, name: &str) -> Result<Option<String>, ImageError> {
     match in_time(ANSWER, "answer", docker.inspect_image(name)).await? {
         Ok(image) => Ok(image.id),
         Err(Error::DockerResponseServerError {

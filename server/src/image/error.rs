@@ -35,7 +35,10 @@ pub enum ImageError {
         server: &'static str,
     },
     /// A program that is not installed.
-    #[error("{program} is not installed; run deploy/bootstrap.sh, or: apt-get install {package}")]
+    #[error(
+        "{program} is not installed; run deploy/bootstrap.sh, or: apt-get install {package}; where nothing can be installed, \
+         as in a container, bring an image from another machine: `tribunal-server image export`, `image import`"
+    )]
     Missing {
         /// Its name.
         program: &'static str,
@@ -96,6 +99,14 @@ pub enum ImageError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// Nothing to give away.
+    #[error(
+        "{0} is not on record here, or the engine has not this image under that tag; `tribunal-server image build` makes it"
+    )]
+    Unknown(String),
+    /// A file that `image export` did not write, or not for us.
+    #[error("the file is no exported runner image that can be used here: {0}")]
+    NotExported(String),
     /// A record that is not one.
     #[error("{} is damaged ({source}); remove it and build the image again", path.display())]
     Record {

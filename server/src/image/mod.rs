@@ -8,7 +8,8 @@
 //! ```text
 //! base (mmdebstrap, cached) ─┐
 //! wheels (pip, cached) ──────┼─> assemble (in a container of the base) ─> archive ─> engine ─> record
-//! embedded harness and pins ─┘
+//! embedded harness and pins ─┘                                          │
+//!                                         another machine <─ one file <───┘
 //! ```
 
 mod archive;
@@ -18,6 +19,7 @@ mod embedded;
 mod engine;
 mod error;
 mod files;
+mod moved;
 mod options;
 mod record;
 mod requirements;
@@ -27,6 +29,7 @@ mod wheels;
 pub use embedded::runner_digest;
 pub use engine::{Presence, connect, presence};
 pub use error::ImageError;
+pub use moved::{export, import};
 pub use options::{BaseCache, BuildOptions, Progress, Step};
 pub use record::{BuiltImage, Package, find, list};
 

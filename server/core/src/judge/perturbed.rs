@@ -126,7 +126,11 @@ fn by_chance(mix: &[Outcome], rounds: usize) -> f64 {
     };
     #[expect(clippy::cast_precision_loss, reason = "five")]
     let changes = Moved::ALL.len() as f64;
-    changes * kinds.into_iter().map(|kind| share(kind).powi(rounds)).sum::<f64>()
+    changes
+        * kinds
+            .into_iter()
+            .map(|kind| share(kind).powi(rounds))
+            .sum::<f64>()
 }
 
 /// These pins with that one changed. The order of cases and of listings is no pin of an attempt.
