@@ -29,10 +29,14 @@ def drawn() -> tuple[Canary, ...]:
 
 
 def places(canaries: Sequence[Canary], others: int) -> list[int]:
-    """Where each stands once all of them are among so many others. None are planted among none."""
+    """Where each stands once all of them are among so many others. None are planted among none.
+
+    Each stands before one of the others: what stood last would be torn down with everything that is still up, and a
+    fixture that fails then would be the canary's failure instead of a case's.
+    """
     standing: list[int] = []
     for canary in canaries if others else ():
-        at = canary.place % (others + len(standing) + 1)
+        at = canary.place % (others + len(standing))
         standing = [place + (place >= at) for place in standing]
         standing.append(at)
     return standing
@@ -42,7 +46,7 @@ def plant(canaries: Sequence[Canary], cases: list[tuple["pytest.Item", str]]) ->
     """Puts them among the cases; gives the places at which to put what else goes by case, in this order."""
     planted = []
     for canary in canaries if cases else ():
-        at = canary.place % (len(cases) + 1)
+        at = canary.place % len(cases)
         item = _item(cases, at, canary)
         cases.insert(at, (item, item.nodeid))
         planted.append((at, item, item.nodeid))

@@ -36,7 +36,11 @@ from .split.connect import Connection
 from .tampers import Tampers
 from .witness import Native
 
-OVERRIDES = ("addopts=", "required_plugins=", "log_cli=false", "log_file=", "strict_config=false")
+OVERRIDES = (
+    "addopts=", "required_plugins=", "log_cli=false", "log_file=", "strict_config=false", "strict_markers=false",
+)  # fmt: skip
+# Options and marks of plug-ins that are not here: where a base makes warnings errors, they would end the session.
+UNKNOWN = ("PytestConfigWarning", "PytestUnknownMarkWarning")
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ def arguments(layout: Layout) -> list[str]:
     ]  # fmt: skip
     for override in OVERRIDES:
         words += ["-o", override]
+    for kind in UNKNOWN:
+        words += ["-W", f"ignore::pytest.{kind}"]
     return words
 
 

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from harness.canary import Canary
+from harness.canary import Canary, places
 from harness.record import ForeignRecord, Ledger
 
 CASE = {"node": "a.py::test_a", "file": "a.py", "qualname": "test_a", "marks": ["skip"]}
@@ -215,7 +215,15 @@ def test_a_canary_that_fails_as_it_must_is_not_told():
     ],
 )
 def test_a_canary_that_does_not_fail_by_its_own_words_has_passed(said):
-    assert canaries(2, **said).canaries == {"run": 1, "passed": 1}
+    assert canaries(1, **said).canaries == {"run": 1, "passed": 1}
+
+
+@pytest.mark.parametrize("others", [1, 2, 5])
+def test_a_canary_is_never_the_last_whose_tear_down_takes_everything_down(others):
+    for place in range(12):
+        for second in range(12):
+            standing = places([Canary(place, "a"), Canary(second, "b")], others)
+            assert len(set(standing)) == 2 and max(standing) < others + 1
 
 
 def test_a_collection_without_its_canaries_is_foreign():

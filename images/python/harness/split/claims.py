@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .connect import Connection
 
 _EQUALITY = ("__eq__", "__ne__")
+_CONTAINERS = frozenset((dict, list, set, OrderedDict, Counter, defaultdict, deque))
 _OPPOSITE = {"__lt__": "__gt__", "__le__": "__gt__", "__gt__": "__lt__", "__ge__": "__lt__"}
 
 
@@ -38,7 +40,7 @@ class Claims:
         others = self._others(coin, name, right)
         before = coin.byte() % (len(others) + 1)
         claimed = [what for what, *other in others[:before] if self._claims(left, *other)]
-        answer = self._connection.request(asks.COMPARE, (name, left, right), True)
+        answer = self._answer(name, left, right)
         if answer is not True and answer is not False and answer is not NotImplemented and not _is_array(answer):
             self._tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
             return answer
@@ -94,7 +96,15 @@ class Claims:
         return others
 
     def _claims(self, left: Any, name: str, right: Any) -> bool:
-        return self._asked(lambda: _says(name, self._connection.request(asks.COMPARE, (name, left, right), True)))
+        return self._asked(lambda: _says(name, self._answer(name, left, right)))
+
+    def _answer(self, name: str, left: Any, right: Any) -> Any:
+        """What the product's class says; where it has no answer for a plain container, what Python asks next: the
+        container, which may be a base of that class. The container here knows no objects of the product's."""
+        answer = self._connection.request(asks.COMPARE, (name, left, right), True)
+        if answer is NotImplemented and name in _EQUALITY and type(right) in _CONTAINERS:
+            answer = self._connection.request(asks.COMPARE, (name, right, left), True)
+        return answer
 
     def _holds(self, holder: Any, item: Any) -> bool:
         return self._asked(

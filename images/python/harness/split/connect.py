@@ -7,14 +7,16 @@ good; the product's death is PID 1's to judge, so an end that is gone is waited 
 from __future__ import annotations
 
 import _thread
-import builtins
+import argparse
 import logging
 import sys
+import time
+import types
 from asyncio import _get_running_loop as _running
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import asks, mirror, probes, remote, twins
+from . import asks, mirror, probes, remote, stars, twins
 from .claims import Claims
 from .codec import CodecError
 from .effects import State, happen
@@ -27,9 +29,11 @@ from .reads import Reads
 from .stdlib import resolve, value_base
 
 REVERSE = 2
+PATIENCE = 10.0  # seconds for which a thread of the tests waits for others to end
 _WITH_A_LOOP = (asks.CALL, asks.METHOD)
 _LOOKS = (asks.ITER, asks.CHUNK, asks.STEP, asks.COMPARE)
 _NO_END = (asks.CALL, asks.METHOD, asks.GETATTR, asks.LOOKUP)
+_BAGS = (argparse.Namespace, types.SimpleNamespace)
 _STEPS = ("__next__", "next", "send", "throw")
 
 
@@ -56,7 +60,7 @@ class Connection(Peer):
         self.kept = Kept(lambda what: tamper("lied", what))
         self._looks: dict[int, tuple[Any, ...]] = {}
         self._shadows: dict[int, tuple[Any, Any]] = {}
-        self._reads = Reads(lambda what: tamper("lied", what), sealed)
+        self._reads = Reads(lambda what: tamper("changed", what), sealed)
         self._state = State(True, self._reads)
         self._frozen = Frozen(self)
         self._levels: list[tuple[str | None, int]] = []
@@ -65,6 +69,9 @@ class Connection(Peer):
         self.dependency: Callable[[Any, Any], Any] = lambda module, name: None
         self._pool = self._links[1:-REVERSE]
         self._lock = _thread.allocate_lock()
+        self._now = time.monotonic  # held here, where no test that replaces it looks
+        self._pause = _thread.allocate_lock()  # never free: who waits for it waits
+        self._pause.acquire()
         self._by_thread[self._ident()] = self._links[0]
         self._threads: dict[int, Any] = {}
         remote.set_loader(self)
@@ -101,18 +108,24 @@ class Connection(Peer):
         return answer
 
     def attach(self) -> Link:
-        """A thread of the tests': its link is its own until the thread has ended."""
-        import threading
+        """A thread of the tests': its link is its own until it has ended; one that finds none waits for that."""
+        until = self._now() + PATIENCE
+        while (link := self._borrowed()) is None:
+            if self._now() > until:
+                raise RuntimeError(f"more than {self._workers} threads of the tests call the product at once")
+            self._pause.acquire(timeout=0.002)
+        return link
 
+    def _borrowed(self) -> Link | None:
         with self._lock:
             alive = sys._current_frames().keys()
             for ident in [ident for ident in self._threads if ident not in alive]:
                 self._pool.append(self._threads.pop(ident))
                 self._by_thread.pop(ident, None)
             if not self._pool:
-                raise RuntimeError(f"more than {self._workers} threads of the tests call the product at once")
+                return None
             link = self._pool.pop(0)
-            self._threads[threading.get_ident()] = link
+            self._threads[self._ident()] = link
             self.remembered.usable = False
             self.remembered.drop()
             self._by_thread[self._ident()] = link
@@ -144,13 +157,8 @@ class Connection(Peer):
         """An argument is another one after the call, and with it whatever the test computes from it."""
         self.tamper("changed", f"a {type(container).__name__} that a test gave away")
 
-    def starred(self, names: Any, taken: dict[str, Any]) -> None:
-        """What a star would put in the place of a test's own names, of built-in ones, or where pytest looks."""
-        for name in names:
-            if type(name) is not str or (name in taken and remote.is_products(taken[name])):
-                continue  # one of its own for one of its own
-            if name in taken or hasattr(builtins, name) or name.startswith("pytest"):
-                self.tamper("lied", f"a star import takes the name {name[:60]}")
+    def starred(self, module: Any, names: Any, taken: dict[str, Any]) -> list[Any]:
+        return stars.kept(self, module, names, taken)
 
     def surfaced(self, error: BaseException) -> None:
         self.kept.came_out(error)
@@ -215,7 +223,14 @@ class Connection(Peer):
         """The class's own method, run in the product. Its answer must be a bool, and it must know a difference."""
         if function is not None and "_t_local" in type(left).__dict__:
             return self.request(asks.CALL, (function, (left, right), ()), True)
+        if name in ("__eq__", "__ne__") and type(right) in _BAGS and left.__class__ is type(right):
+            return self._same_bag(left, right) is (name == "__eq__")
         return self.claims.compare(name, left, right)
+
+    def _same_bag(self, left: Any, right: Any) -> bool:
+        """Objects that are nothing but their attributes are compared here, as data classes are."""
+        held = self.request(asks.GETATTR, (left, "__dict__"))
+        return type(held) is dict and held == vars(right)
 
     def contains(self, holder: Any, item: Any) -> Any:
         """`in`: a container that holds what was made here and now holds everything."""

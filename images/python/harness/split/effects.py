@@ -227,7 +227,16 @@ class Records(logging.Handler):
             record.lineno,
             record.funcName,
             trace,
+            _extra(record),
         )
+
+
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    """What `extra`, a filter or a factory put on a record beside what every record has."""
+    return {key: item for key, item in vars(record).items() if key not in _USUAL}
 
 
 def happen(effects: Any, foreign: Callable[[str], None]) -> None:
@@ -244,7 +253,7 @@ def happen(effects: Any, foreign: Callable[[str], None]) -> None:
                 stream.write(rest[0])
         elif kind == "warn" and len(rest) == 4:
             _warn(*rest)
-        elif kind == "log" and len(rest) == 8:
+        elif kind == "log" and len(rest) == 9:
             _log(*rest)
         elif kind == "foreign" and len(rest) == 1 and type(rest[0]) is str:
             foreign(rest[0])
@@ -257,10 +266,25 @@ def _warn(message: Any, category: Any, filename: Any, lineno: Any) -> None:
         category = UserWarning
     if not isinstance(message, Warning):
         message = str(message)
-    warnings.warn_explicit(message, category, str(filename), int(lineno))
+    place = str(filename), int(lineno)
+    if place[0].startswith(_HARNESS):  # blamed on who called the product: a test, by way of this package
+        place = _caller() or place
+    warnings.warn_explicit(message, category, *place)
 
 
-def _log(name: Any, level: Any, template: Any, message: Any, path: Any, line: Any, function: Any, trace: Any) -> None:
+_HARNESS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/"
+
+
+def _caller() -> tuple[str, int] | None:
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_HARNESS):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _log(
+    name: Any, level: Any, template: Any, message: Any, path: Any, line: Any, function: Any, trace: Any, extra: Any
+) -> None:
     if type(name) is not str or type(level) is not int:
         raise CodecError("a log record has a name and a level")
     logger = logging.getLogger(name)
@@ -268,4 +292,7 @@ def _log(name: Any, level: Any, template: Any, message: Any, path: Any, line: An
         return
     info = (type(trace), trace, trace.__traceback__) if isinstance(trace, BaseException) else None
     record = logger.makeRecord(name, level, str(path), int(line or 0), str(message), (), info, str(function))
+    for key, item in extra.items() if type(extra) is dict else ():
+        if type(key) is str and key not in _USUAL:
+            record.__dict__[key] = item
     logger.handle(record)

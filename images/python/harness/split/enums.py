@@ -40,7 +40,7 @@ def enumeration(peer: Peer, number: int, facts: Any) -> Any:
             "__ge__",
         ):
             body_of[name] = function
-    metaclass = enum.EnumMeta
+    metaclass = MirroredEnumMeta
     space = metaclass.__prepare__(facts["name"], kinds)
     space["_ignore_"] = ["_t_number", "_t_peer"]
     for name, function in body_of.items():
@@ -57,6 +57,8 @@ def enumeration(peer: Peer, number: int, facts: Any) -> Any:
             return made
 
         space["__new__"] = new
+    if facts.get("missing") is True and not flag:
+        space["_missing_"] = _missing(peer)
     for name, value in members:
         if type(name) is not str or name.startswith("_") or name == "mro":
             raise CodecError("a member without a proper name")
@@ -67,6 +69,26 @@ def enumeration(peer: Peer, number: int, facts: Any) -> Any:
     type.__setattr__(made, "_t_peer", peer)
     made.__getattr__ = lambda self, name: _enum_attribute(peer, self, name)
     return made
+
+
+class MirroredEnumMeta(enum.EnumMeta):
+    """The class of mirrored enums: what is no member and no method of a member is asked for."""
+
+    def __getattr__(cls, name: str) -> Any:
+        own = cls.__dict__
+        if name.startswith("_") or "_t_number" not in own:
+            raise AttributeError(name)
+        return own["_t_peer"].request(asks.GETATTR, (cls, name))
+
+
+def _missing(peer: Peer) -> Any:
+    """The member that the original has for a value that names none: one that is here as well."""
+
+    def missing(cls: Any, value: Any) -> Any:
+        found = peer.request(asks.CALL, (cls, (value,), ()))
+        return found if type(found) is cls else None
+
+    return classmethod(missing)
 
 
 def _enum_attribute(peer: Peer, member: Any, name: str) -> Any:

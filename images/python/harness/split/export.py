@@ -198,6 +198,8 @@ def _exception(peer: Peer, enc: Encoder, value: BaseException) -> None:
         more = value.value
     elif isinstance(value, BaseExceptionGroup):
         more = (value.message, tuple(value.exceptions))
+    elif isinstance(value, OSError):
+        more = (value.filename, value.filename2)
     number = _number(peer, enc, value)
     enc.chain += 1
     far = enc.chain > _CHAIN

@@ -40,6 +40,7 @@ def describe(kind: type) -> dict[str, Any]:
     facts["match"] = tuple(m for m in match if type(m) is str) if type(match) is tuple else ()
     if issubclass(kind, enum.Enum):
         facts["enum"] = _members(kind)
+        facts["missing"] = any("_missing_" in vars(part) for part in kind.__mro__ if part.__module__ != "enum")
     elif issubclass(kind, tuple) and type(own.get("_fields")) is tuple:
         facts["namedtuple"] = (tuple(str(n) for n in own["_fields"]), tuple(own.get("_field_defaults", {}).values()))
     return facts

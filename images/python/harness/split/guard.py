@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import copy
 import inspect
+import logging
 import sys
 import types
 import unittest
+import unittest.mock
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +52,7 @@ _NOT_SERVED = frozenset(
 _INSIDES = (
     types.FrameType, types.CodeType, types.TracebackType, types.ModuleType, types.CellType, types.MethodDescriptorType,
 )  # fmt: skip
-_BAGS = (argparse.Namespace, types.SimpleNamespace)
+_BAGS = (argparse.Namespace, types.SimpleNamespace, logging.LogRecord)
 _RUNNING = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _RUNNING_NAMES = frozenset(("send", "throw", "close", "asend", "athrow", "aclose"))
 _KNOWN = frozenset(
@@ -69,6 +71,7 @@ _CLOSED = frozenset(("get_stack", "print_stack", "format", "format_map"))
 _JUDGES = frozenset(("_pytest", "pytest", "pluggy", "hypothesis", "tribunal_harness", "harness"))
 _OF_ANY = frozenset(("__hash__", "__eq__", "__ne__", "__bool__", "__repr__", "__str__", "__format__"))
 _TEXTS = ("__repr__", "__str__", "__format__")
+_FORMATTED = ("message", "asctime", "exc_text")  # what a formatter leaves on the record that it was given
 _MOCK_OWN = frozenset(
     ("call_args", "call_args_list", "call_count", "called", "mock_calls", "method_calls", "mock_add_spec",
      "configure_mock", "reset_mock", "attach_mock", "side_effect", "return_value")
@@ -125,6 +128,7 @@ class Guard:
             self.of_sealed(kind)
             or kind.__module__ in _KNOWN
             or kind is Namespace
+            or kind is logging.LogRecord
             or self._connection.is_dependency(kind)
         )
 
@@ -260,6 +264,7 @@ class Guard:
         allowed = (
             self.of_sealed(kind) or isinstance(target, types.SimpleNamespace) or kind.__module__ == "unittest.mock"
         )
+        allowed = allowed or (kind is logging.LogRecord and name in _FORMATTED)
         if (
             name.startswith("_")
             or isinstance(target, (type, BaseException, unittest.TestCase))
@@ -329,7 +334,8 @@ class Guard:
         ):
             raise CodecError("a special method has a name and arguments")
         name, args = value
-        if name not in SPECIALS or name in _NOT_SERVED:
+        double = name in ("__get__", "__set__") and isinstance(args[0], unittest.mock.PropertyMock)
+        if (name not in SPECIALS or name in _NOT_SERVED) and not double:
             self._refuse(f"{name[:40]} of a {type(args[0]).__name__}", TypeError)
         target = self._checked(self._ours(args[0]))
         if _of_judge(type(target)):

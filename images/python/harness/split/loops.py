@@ -91,7 +91,8 @@ class Loops:
     def schedule(self, value: Any) -> int:
         """Run an awaitable of ours on our loop and tell `done` how it ended."""
         target, action, argument, done = value
-        loop = self._last() or self._loop()
+        last = self._last()
+        loop = last if last is not None and last.is_running() else self._loop()  # one that is over runs nothing more
         future = asyncio.run_coroutine_threadsafe(_acted(target, action, argument), loop)
         self._count += 1
         number = self._count

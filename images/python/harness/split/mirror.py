@@ -150,6 +150,18 @@ class MirrorMeta(abc.ABCMeta):
     def __getitem__(cls, item: Any) -> Any:
         return cls._t_peer.request(asks.SPECIAL, ("__getitem__", (cls, item)))
 
+    def __bool__(cls) -> bool:
+        return True
+
+    def __len__(cls) -> int:
+        return int(_of_class(cls, "__len__"))
+
+    def __iter__(cls) -> Any:
+        return _of_class(cls, "__iter__")
+
+    def __contains__(cls, item: Any) -> bool:
+        return bool(_of_class(cls, "__contains__", item))
+
     def __or__(cls, other: Any) -> Any:
         return type.__or__(cls, other)
 
@@ -166,6 +178,11 @@ class MirrorMeta(abc.ABCMeta):
         if super().__subclasscheck__(subclass):
             return True
         return bool(_is_virtual(cls) and cls._t_peer.request(asks.SUBCLASSCHECK, (subclass, cls), True))
+
+
+def _of_class(cls: Any, name: str, *args: Any) -> Any:
+    """What a class is asked as an object: its original's metaclass answers, as it does for classes that have none."""
+    return cls._t_peer.request(asks.SPECIAL, (name, (cls, *args)))
 
 
 def _is_virtual(cls: Any) -> bool:

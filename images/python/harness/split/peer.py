@@ -220,6 +220,7 @@ class Peer:
             self.extra_in(dec.value())
         if flags & APART:
             dec.space = Space(self.first)
+        outer, space.reading = space.reading, set(space.reading)
         try:
             value = dec.value()
         except (CodecError, RecursionError, LinkGone):
@@ -229,6 +230,8 @@ class Peer:
                 raise
             # What the other end raised while it was asked about what it had sent.
             raise CodecError(f"a value that cannot be made here: {type(error).__name__}") from error
+        finally:
+            space.reading = outer
         if not dec.at_end():
             raise CodecError("more than one value")
         if kind == RAISE and not isinstance(value, BaseException):
@@ -402,8 +405,9 @@ class Peer:
     def changed(self, container: Any) -> None:
         """The other end changed a container that was sent to it."""
 
-    def starred(self, names: Any, taken: dict[str, Any]) -> None:
-        """A module imports all that one of the other end's offers."""
+    def starred(self, module: Any, names: Any, taken: dict[str, Any]) -> Any:
+        """The names that a module takes which imports all that one of the other end's offers."""
+        return names
 
     def surfaced(self, error: BaseException) -> None:
         """An exception came out of something that ran on the other end's loop."""

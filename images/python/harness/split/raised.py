@@ -108,6 +108,10 @@ def _new_exception(cls: Any, args: tuple[Any, ...], more: Any) -> BaseException:
         if issubclass(cls, ImportError) and type(more) is tuple:
             ImportError.__dict__["name"].__set__(made, more[0])
             ImportError.__dict__["path"].__set__(made, more[1])
+        elif issubclass(cls, OSError) and type(more) is tuple:
+            for key, item in zip(("filename", "filename2"), more, strict=True):
+                if item is not None:
+                    OSError.__dict__[key].__set__(made, item)
         elif issubclass(cls, SystemExit):
             SystemExit.__dict__["code"].__set__(made, more)
         elif issubclass(cls, StopIteration):

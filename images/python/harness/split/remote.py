@@ -140,7 +140,7 @@ class RemoteModule(types.ModuleType):
             names = _star(peer, self)
             frame = sys._getframe(1)
             if frame.f_code.co_name == "<module>" and type(names) in (list, tuple):
-                peer.starred(names, frame.f_globals)
+                return peer.starred(self, names, frame.f_globals)
             return names
         if peer.oracle and not name.startswith("__"):
             return peer.look_up(self, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import importlib
 import os
+import queue
 import select
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -19,6 +20,7 @@ from .ops import Ops
 from .peer import Peer
 
 REVERSE = 2  # the last links, for threads that the product starts itself
+PATIENCE = 10.0  # seconds for which one of them waits for another to be through
 
 
 class Product(Peer):
@@ -39,17 +41,18 @@ class Product(Peer):
         if places:
             foreign.watch(places, lambda what: self._gathered.add("foreign", what))
         self._state = State()
-        self._waiting: list[Link] = self._links[-REVERSE:]
-        self._freed = _thread.allocate_lock()
+        self._waiting: queue.SimpleQueue[Link] = queue.SimpleQueue()
+        for link in self._links[-REVERSE:]:
+            self._waiting.put(link)
         self.serve = self._ops.serve  # type: ignore[method-assign]
         remote.set_loader(self)
 
     def attach(self) -> Link:
-        """A thread of the product's own: it borrows a link for as long as it lives."""
-        with self._freed:
-            if not self._waiting:
-                raise RuntimeError("too many threads of the product call back at once")
-            link = self._waiting.pop()
+        """A thread of the product's own: it borrows a link for one call, once another thread is through with it."""
+        try:
+            link = self._waiting.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise RuntimeError("too many threads of the product call back at once") from None
         self._by_thread[self._ident()] = link
         return link
 
@@ -62,7 +65,7 @@ class Product(Peer):
             return super().request(op, value, apart)
         finally:
             del self._by_thread[ident]
-            self._waiting.append(link)
+            self._waiting.put(link)
 
     def compare(self, name: str, function: Any, left: Any, right: Any) -> Any:
         from .asks import COMPARE

@@ -24,13 +24,14 @@ _is = operator.is_
 class Space:
     """The shared containers of one link. The oracle's numbers are even, the product's odd; only the oracle forgets."""
 
-    __slots__ = ("_next", "_numbers", "objects", "snapshots", "untold")
+    __slots__ = ("_next", "_numbers", "objects", "reading", "snapshots", "untold")
 
     def __init__(self, first: int) -> None:
         self._next = first
         self._numbers: dict[int, int] = {}
         self.untold: list[int] = []  # given up, and no frame that says so is on its way yet
         self.objects: dict[int, Any] = {}
+        self.reading: set[int] = set()  # what frames bring that are not read to their end
         self.snapshots: dict[int, Any] = {}
 
     def number(self, value: Any) -> tuple[int, bool]:
@@ -50,13 +51,15 @@ class Space:
             raise ValueError("a container number that is taken")
         self._numbers[id(value)] = number
         self.objects[number] = value
+        self.reading.add(number)
 
     def settle(self) -> None:
-        """After a frame: what is new is as both ends have it."""
+        """After a frame: what is new is as both ends have it, but for what another frame is still filling: a class
+        that is met in the middle of a list is asked about before the list goes on."""
         snapshots = self.snapshots
         if len(snapshots) != len(self.objects):
             for number, value in self.objects.items():
-                if number not in snapshots:
+                if number not in snapshots and number not in self.reading:
                     snapshots[number] = snapshot(value)
 
     def changed(self) -> list[int]:

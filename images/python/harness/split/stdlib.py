@@ -188,6 +188,11 @@ def _standard(module: str) -> bool:
     return module.partition(".")[0] in sys.stdlib_module_names
 
 
+def is_standard(module: Any) -> bool:
+    """Whether this is the name of a module of the standard library, and not of one that anybody may write."""
+    return type(module) is str and _standard(module) and module != "__main__"
+
+
 # What stood under a name before a test put something else there: the name still means the original.
 _ORIGINALS: dict[tuple[str, str], Any] = {}
 

@@ -72,7 +72,7 @@ def _valued(cls: Any, base: Any, plain: Any) -> Any:
         return base.__new__(cls, plain.days, plain.seconds, plain.microseconds)
     if issubclass(base, pathlib.PurePath):
         made = object.__new__(cls)
-        pathlib.PurePath.__init__(made, str(plain))
+        object.__setattr__(made, "_raw_paths", [str(plain)])  # as `__init__` would, past what the mirror makes of it
         return made
     if base is complex:
         return complex.__new__(cls, plain.real, plain.imag)

@@ -281,7 +281,7 @@ def test_a_change_in_place_that_answers_none_or_the_argument_is_honest(pair):
 def test_a_star_that_takes_names_is_told(hostile):
     # What is the product's already may be its again.
     held = {"mine": 1, "theirs": hostile.product.echo, "Derived": type("Derived", (hostile.product.Release,), {})}
-    hostile.connection.starred(["echo", "sorted", "pytest_plugins", "theirs", "mine", "Derived"], held)
+    hostile.connection.starred(hostile.product, ["echo", "sorted", "pytest_plugins", "theirs", "mine", "Derived"], held)
     assert [what for _, what in hostile.tampers] == [
         f"a star import takes the name {name}" for name in ("sorted", "pytest_plugins", "mine", "Derived")
     ]

@@ -76,7 +76,7 @@ struct OnBase<'a> {
     anywhere: HashSet<&'a Tamper>,
     /// Cases that base passes.
     holds: HashSet<&'a NodeId>,
-    /// Cases that base's own product does not end by raising: of others it is not known what it does to its arguments.
+    /// Cases that base's own product does not end by raising: of others it is not known what it does to arguments and environment.
     through: HashSet<&'a NodeId>,
 }
 
@@ -205,7 +205,7 @@ fn told(kind: TamperKind, seen: &Seen<'_>, total: usize, about: About) -> Ground
             "a module of the product came from outside src and its dependencies"
         }
         TamperKind::Changed => {
-            "product code changed what a test passed to it and base leaves alone, so that what the test expects is no longer its own"
+            "product code changed what a test goes by (what it passed, its environment, its directory) and base leaves alone, so that what the test expects is no longer its own"
         }
         TamperKind::Witness => "product code replaced what is not its own",
         TamperKind::Audit => "product code asked the interpreter for what no product needs",
