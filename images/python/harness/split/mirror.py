@@ -160,7 +160,7 @@ class MirrorMeta(abc.ABCMeta):
         return _of_class(cls, "__iter__")
 
     def __contains__(cls, item: Any) -> bool:
-        return bool(_of_class(cls, "__contains__", item))
+        return bool(cls._t_peer.contains(cls, item))  # what holds everything is found out, as with objects
 
     def __or__(cls, other: Any) -> Any:
         return type.__or__(cls, other)

@@ -86,6 +86,15 @@ def fill(items):
     return items
 
 
+class Open(type):
+    def __contains__(cls, item):
+        return True
+
+
+class Holds(metaclass=Open):
+    pass
+
+
 class Any_:
     def __eq__(self, o):
         return True

@@ -101,6 +101,12 @@ def test_universal_equality_is_told(hostile):
     assert {kind for kind, _ in hostile.tampers} == {"universal-equality"}
 
 
+def test_a_class_that_holds_everything_is_told(hostile):
+    for _ in range(8):
+        assert 5 in hostile.product.Holds
+    assert {kind for kind, _ in hostile.tampers} == {"universal-equality"}
+
+
 def test_equality_with_every_number_is_told(hostile):
     for _ in range(8):
         assert hostile.product.Chameleon() == 12.5
