@@ -10,13 +10,13 @@ import _thread
 import argparse
 import logging
 import sys
-import time
 import types
 from asyncio import _get_running_loop as _running
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import asks, mirror, probes, remote, stars, twins
+from .attached import Attached
 from .claims import Claims
 from .codec import CodecError
 from .effects import State, happen
@@ -29,7 +29,6 @@ from .reads import Reads
 from .stdlib import resolve, value_base
 
 REVERSE = 2
-PATIENCE = 10.0  # seconds for which a thread of the tests waits for others to end
 _WITH_A_LOOP = (asks.CALL, asks.METHOD)
 _LOOKS = (asks.ITER, asks.CHUNK, asks.STEP, asks.COMPARE)
 _NO_END = (asks.CALL, asks.METHOD, asks.GETATTR, asks.LOOKUP)
@@ -43,7 +42,7 @@ class ProductBroken(RuntimeError):
     __tribunal_product__ = True
 
 
-class Connection(Peer):
+class Connection(Attached, Peer):
     oracle = True
     first = 2
 
@@ -51,7 +50,8 @@ class Connection(Peer):
         self, links: list[int], tamper: Callable[[str, str], None], gone: Callable[[], NoReturn],
         sealed: Callable[[Any], bool] = lambda file: True,
     ) -> None:  # fmt: skip
-        super().__init__(links, len(links) - REVERSE)
+        Peer.__init__(self, links, len(links) - REVERSE)
+        Attached.__init__(self)
         self.tamper = tamper
         self._gone = gone
         self._guard = Guard(self, sealed, tamper)
@@ -68,12 +68,7 @@ class Connection(Peer):
         self._deferred: list[BaseException] = []
         self.dependency: Callable[[Any, Any], Any] = lambda module, name: None
         self._pool = self._links[1:-REVERSE]
-        self._lock = _thread.allocate_lock()
-        self._now = time.monotonic  # held here, where no test that replaces it looks
-        self._pause = _thread.allocate_lock()  # never free: who waits for it waits
-        self._pause.acquire()
         self._by_thread[self._ident()] = self._links[0]
-        self._threads: dict[int, Any] = {}
         remote.set_loader(self)
         self._watch_levels()
         for link in self._links[-REVERSE:]:
@@ -88,6 +83,16 @@ class Connection(Peer):
     # -- requests -------------------------------------------------------------------------------------------------
 
     def request(self, op: int, value: Any, apart: bool = False) -> Any:
+        ident = self._ident()
+        if ident not in self._threads and self._by_thread.get(ident) is not None:
+            return self._requested(op, value, apart)
+        link = self.taken()
+        try:
+            return self._requested(op, value, apart)
+        finally:
+            link.turn.release()
+
+    def _requested(self, op: int, value: Any, apart: bool) -> Any:
         if _running() is not None and op in _WITH_A_LOOP:
             op, value = asks.INSIDE, (op, value)
         if self._looks and op not in _LOOKS and not (op == asks.SPECIAL and value[0] in probes.LOOKS):
@@ -106,30 +111,6 @@ class Connection(Peer):
         if self._deferred:
             raise self._deferred.pop()
         return answer
-
-    def attach(self) -> Link:
-        """A thread of the tests': its link is its own until it has ended; one that finds none waits for that."""
-        until = self._now() + PATIENCE
-        while (link := self._borrowed()) is None:
-            if self._now() > until:
-                raise RuntimeError(f"more than {self._workers} threads of the tests call the product at once")
-            self._pause.acquire(timeout=0.002)
-        return link
-
-    def _borrowed(self) -> Link | None:
-        with self._lock:
-            alive = sys._current_frames().keys()
-            for ident in [ident for ident in self._threads if ident not in alive]:
-                self._pool.append(self._threads.pop(ident))
-                self._by_thread.pop(ident, None)
-            if not self._pool:
-                return None
-            link = self._pool.pop(0)
-            self._threads[self._ident()] = link
-            self.remembered.usable = False
-            self.remembered.drop()
-            self._by_thread[self._ident()] = link
-        return link
 
     def _reverse(self, link: Link) -> None:
         self.serve_on(link)

@@ -6,6 +6,7 @@ Whoever is to speak sends one frame and waits for one. More than was asked for, 
 
 from __future__ import annotations
 
+import _thread
 import socket
 import struct
 from typing import Any
@@ -34,6 +35,7 @@ class Link:
         self.space = Space(first)
         self.broken = False
         self.changed: list[Any] = []  # what the other end changed since it was asked
+        self.turn = _thread.RLock()  # a thread's that shares its link with others, for as long as it asks
         self.busy = False  # a frame is being made or waited for: nobody may speak in between, no finalizer either
 
     def fileno(self) -> int:

@@ -7,6 +7,7 @@ import concurrent.futures
 import enum
 import logging
 import pathlib
+import threading
 import types
 import warnings
 from collections import deque
@@ -119,3 +120,12 @@ def twice(function):
         return deque([function(*words), function(*words)], maxlen=2)
 
     return call
+
+
+class Shared:
+    def __init__(self):
+        self.value, self.lock = 0, threading.Lock()
+
+    def add(self):
+        with self.lock:
+            self.value += 1

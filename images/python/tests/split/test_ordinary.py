@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import collections
+import concurrent.futures
 import functools
 import logging
 import pathlib
@@ -137,3 +138,32 @@ def test_a_star_leaves_a_test_what_the_standard_library_has(ordinary):
     exec("from ordinary import *", space)
     assert (space["asyncio"], space["wraps"], space["deque"]) == (asyncio, functools.wraps, collections.deque)
     assert space["ranked"]([]) == []
+
+
+def test_a_pool_of_more_threads_than_links(ordinary):
+    counter = ordinary.Shared()
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        assert len(list(pool.map(lambda _: counter.add(), range(120)))) == 120
+    assert counter.value == 120
+
+
+def test_threads_that_stay_alive_take_turns(ordinary):
+    done = threading.Event()
+    counter = ordinary.Shared()
+    gate = threading.Barrier(9)
+
+    def work():
+        counter.add()
+        gate.wait()  # nobody is in a call, and everybody lives
+        counter.add()
+        done.wait()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    gate.wait(30)
+    while counter.value < 16:
+        time.sleep(0.001)
+    done.set()
+    for thread in threads:
+        thread.join()
