@@ -119,6 +119,13 @@ class MirrorMeta(abc.ABCMeta):
             return remote.signature(cls._t_peer, cls)
         return cls._t_peer.request(asks.GETATTR, (cls, name))
 
+    @property
+    def __annotations__(cls) -> Any:
+        own = cls.__dict__
+        if "__annotations__" in own or "_t_number" not in own:
+            return own.get("__annotations__", {})
+        return cls._t_peer.request(asks.GETATTR, (cls, "__annotations__"))
+
     def __setattr__(cls, name: str, value: Any) -> None:
         if name.startswith(("_t_", "_abc", "__abstract")):
             type.__setattr__(cls, name, value)

@@ -147,6 +147,10 @@ class RemoteModule(types.ModuleType):
         return peer.request(asks.GETATTR, (self, name))
 
     @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        return _get(self, "_t_peer").request(asks.GETATTR, (self, "__doc__"))
+
+    @property
     def __dict__(self) -> Any:  # type: ignore[override]
         return _get(self, "_t_peer").request(asks.GETATTR, (self, "__dict__"))
 

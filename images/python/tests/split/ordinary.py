@@ -129,3 +129,8 @@ class Shared:
     def add(self):
         with self.lock:
             self.value += 1
+
+
+class Typed:
+    count: int = 1
+    name: "str"

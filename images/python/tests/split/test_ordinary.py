@@ -167,3 +167,13 @@ def test_threads_that_stay_alive_take_turns(ordinary):
     done.set()
     for thread in threads:
         thread.join()
+
+
+def test_a_module_has_its_own_text_and_a_class_its_annotations(ordinary):
+    assert ordinary.__doc__.startswith("Product code that is ordinary")
+    assert ordinary.Typed.__annotations__ == {"count": int, "name": "str"}
+
+    class Here(ordinary.Typed):
+        more: float = 1.0
+
+    assert Here.__annotations__ == {"more": float} and Here.more == 1.0
