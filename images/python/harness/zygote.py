@@ -53,7 +53,10 @@ def serve(control: int) -> int:
     lasting.keep()
     gc.freeze()
     while True:
-        request, descriptors, flags, _ = socket.recv_fds(connection, 1, DESCRIPTORS)
+        try:
+            request, descriptors, flags, _ = socket.recv_fds(connection, 1, DESCRIPTORS)
+        except ConnectionError:
+            return 0  # PID 1 left with an answer of ours unread
         if request != b"f" or len(descriptors) < 3 or flags & socket.MSG_CTRUNC:
             return 0
         pid = _fork(connection, descriptors, attempt)
