@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -36,7 +37,13 @@ impl Manager {
 
     fn next(&self) -> Vec<String> {
         let mut bytes = [0; 4096];
-        let length = self.socket.recv(&mut bytes).unwrap();
+        // A call with a time limit is not taken up again by itself where the process was stopped for a moment.
+        let length = loop {
+            match self.socket.recv(&mut bytes) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                heard => break heard.unwrap(),
+            }
+        };
         let text = std::str::from_utf8(&bytes[..length]).unwrap();
         text.lines().map(str::to_owned).collect()
     }

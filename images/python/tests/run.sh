@@ -21,6 +21,20 @@ docker run --rm --network none --tmpfs /tmp:mode=1777,exec --volume "$PWD:/work:
     --env PYTHONPATH=/opt/tribunal/runner --env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 --env PYTHONDONTWRITEBYTECODE=1 --entrypoint /usr/bin/python3 "$image" \
     -m pytest -q -p no:cacheprovider tests --ignore tests/container "$@"
 
+# Each test has containers of its own and mostly waits for one, so two lists of them run at the same time.
+containers() { # containers FILE...
+    PYTHONPATH=$tools/runner PYTHONDONTWRITEBYTECODE=1 PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 TRIBUNAL_RUNNER_IMAGE=$image \
+        python3 -m pytest -q -p no:cacheprovider "$@"
+}
 echo "== containers"
-PYTHONPATH=$tools/runner PYTHONDONTWRITEBYTECODE=1 PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 TRIBUNAL_RUNNER_IMAGE=$image \
-    python3 -m pytest -q -p no:cacheprovider tests/container "$@"
+one=() two=()
+for file in tests/container/test_*.py; do
+    if [ ${#one[@]} -gt ${#two[@]} ]; then two+=("$file"); else one+=("$file"); fi
+done
+containers "${two[@]}" "$@" >"$tools/two.log" 2>&1 &
+other=$!
+status=0
+containers "${one[@]}" "$@" || status=$?
+wait "$other" || status=$?
+cat "$tools/two.log"
+exit "$status"
