@@ -17,9 +17,9 @@ const ATTEMPTS: f64 = 9.0;
 pub(super) fn measure(figures: &mut Figures) {
     let server = Server::with_config("[rooms]\nready = 4\n");
     let suite = Suite::busy(10, 2_000_000);
-    let peers = Peers::of(&suite, &image(&server, suite.image));
+    let peers = Peers::of(&suite, &image(&server, &suite.image));
     let idle = Suite::many(10);
-    let bare = Peers::of(&idle, &image(&server, idle.image));
+    let bare = Peers::of(&idle, &image(&server, &idle.image));
     // What the bodies take by themselves: a whole process less one whose bodies do nothing.
     let body = |peers: &Peers| Times::of(&(0..7).map(|_| peers.processes(1)).collect::<Vec<_>>());
     let bodies = body(&peers).median() - body(&bare).median();

@@ -2,7 +2,6 @@
 
 use super::figures::{Figures, Times};
 use super::peers::Peers;
-use super::suites::ARRAYS;
 use super::{Suite, image, score, timed};
 use std::time::Duration;
 use tribunal_tests::{Server, binaries};
@@ -29,26 +28,25 @@ impl Table {
     }
 }
 
+/// The tag of an image with numpy and pandas.
+fn with_arrays(server: &Server) -> String {
+    let requirements = binaries::root().join("tests/examples/bench/suites/requirements.txt");
+    let requirements = requirements.to_str().unwrap();
+    let built = server.admin(&["image", "build", "--json", "--requirements", requirements]);
+    let built: serde_json::Value = serde_json::from_str(&built).unwrap();
+    built["tag"].as_str().unwrap().to_owned()
+}
+
 pub(super) fn measure(server: &Server, name: &str, rounds: usize, figures: &mut Figures) {
-    if name == "arrays" {
-        let requirements = binaries::root().join("tests/examples/bench/suites/requirements.txt");
-        server.admin(&[
-            "image",
-            "build",
-            "--tag",
-            ARRAYS,
-            "--requirements",
-            requirements.to_str().unwrap(),
-        ]);
-    }
-    let make = || match name {
-        "small" => Suite::small(),
-        "corpus" => Suite::corpus(),
-        "many" => Suite::many(2000),
-        _ => Suite::arrays(),
+    let arrays = (name == "arrays").then(|| with_arrays(server));
+    let make = || match (&arrays, name) {
+        (Some(image), _) => Suite::arrays(image),
+        (None, "corpus") => Suite::corpus(),
+        (None, "many") => Suite::many(2000),
+        (None, _) => Suite::small(),
     };
     let suite = make();
-    let peers = Peers::of(&suite, &image(server, suite.image));
+    let peers = Peers::of(&suite, &image(server, &suite.image));
     let warm = suite.on(server);
     let _first = score(server, &warm, &suite.head());
     let one_process = (name == "small").then(|| {

@@ -14,7 +14,7 @@ pub(super) struct Suite {
     pub(super) work: Repo,
     pub(super) base: String,
     /// The runner image that its policy names.
-    pub(super) image: &'static str,
+    pub(super) image: String,
     /// The product's file that heads change.
     product: &'static str,
     heads: Cell<u32>,
@@ -26,7 +26,7 @@ impl Suite {
             cases,
             base: work.head(),
             work,
-            image: "tribunal/python:3.13",
+            image: DEFAULT.to_owned(),
             product,
             heads: Cell::new(0),
         }
@@ -68,18 +68,18 @@ impl Suite {
         Self::of(work, "src/intervals.py", cases)
     }
 
-    /// Arrays, frames and properties: dependencies that take their time to import.
-    pub(super) fn arrays() -> Self {
+    /// Arrays, frames and properties: dependencies that take their time to import, out of an image that has them.
+    pub(super) fn arrays(image: &str) -> Self {
         let work = made(
             "src/columns.py",
             include_str!("suites/columns.py"),
             include_str!("suites/test_columns.py"),
         );
-        let policy = POLICY.replace("tribunal/python:3.13", ARRAYS);
+        let policy = POLICY.replace(DEFAULT, image);
         work.write("ci/tribunal.toml", policy);
         work.commit("dependencies");
         Self {
-            image: ARRAYS,
+            image: image.to_owned(),
             ..Self::of(work, "src/columns.py", 12)
         }
     }
@@ -164,8 +164,8 @@ impl Suite {
     }
 }
 
-/// The image with numpy and pandas.
-pub(super) const ARRAYS: &str = "tribunal/bench-arrays:3.13";
+/// The image that has no dependencies.
+const DEFAULT: &str = "tribunal/python:3.13";
 
 /// A suite that a server knows.
 pub(super) struct Registration {

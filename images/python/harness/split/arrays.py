@@ -30,7 +30,8 @@ def writer(kind: type) -> Callable[[Encoder, Any], None] | None:
             return _scalar
         if issubclass(kind, numpy.dtype):
             return _dtype
-    if type(module) is str and module.startswith("pandas.") and type(kind) is type:
+    # Since 3.0 its classes say `pandas` alone.
+    if type(module) is str and module.partition(".")[0] == "pandas" and type(kind) is type:
         return _FRAMES.get(kind.__name__)
     return None
 

@@ -20,6 +20,8 @@ from uuid import UUID
 
 import pytest
 
+from harness.split import arrays
+
 PLAIN = [
     None, True, False, 0, -1, 2**63, -(2**63), 10**400, 1.5, -0.0, math.inf, 1e-320, 2 + 3j, "", "text", "\ud800", "\0",
     b"", b"bytes", (), (1, (2,)), frozenset({1, "a"}), slice(1, None, 2), range(3, 9, 2), ..., NotImplemented,
@@ -288,3 +290,13 @@ def test_threads_of_the_test_call_at_once(product):
     for thread in threads:
         thread.join()
     assert sorted(out) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("place", ["pandas", "pandas.core.frame"])
+def test_a_frame_is_one_wherever_its_library_says_it_comes_from(place):
+    assert arrays.writer(type("DataFrame", (), {"__module__": place})) is arrays._frame
+
+
+def test_what_only_sounds_like_a_frame_is_none():
+    assert arrays.writer(type("DataFrame", (), {"__module__": "pandas_like"})) is None
+    assert arrays.writer(type("Frame", (), {"__module__": "pandas"})) is None
