@@ -187,9 +187,9 @@ class MirrorMeta(abc.ABCMeta):
         return bool(_is_virtual(cls) and cls._t_peer.request(asks.SUBCLASSCHECK, (subclass, cls), True))
 
 
-def _of_class(cls: Any, name: str, *args: Any) -> Any:
+def _of_class(cls: Any, name: str) -> Any:
     """What a class is asked as an object: its original's metaclass answers, as it does for classes that have none."""
-    return cls._t_peer.request(asks.SPECIAL, (name, (cls, *args)))
+    return cls._t_peer.request(asks.SPECIAL, (name, (cls,)))
 
 
 def _is_virtual(cls: Any) -> bool:
