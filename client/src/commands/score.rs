@@ -25,30 +25,39 @@ pub(super) async fn run(
     if args.watch {
         return watching::run(args, &workspace, settings, console).await;
     }
-    let which = if args.worktree {
-        Which::Worktree(&args.head)
-    } else {
-        Which::Revision(&args.head)
+    let found = {
+        let (head, out, worktree) = (args.head.clone(), args.out.clone(), args.worktree);
+        tokio::task::spawn_blocking(move || {
+            let which = match worktree {
+                true => Which::Worktree(&head),
+                false => Which::Revision(&head),
+            };
+            Subject::of(workspace, which, &out)
+        })
     };
-    let subject = Subject::of(workspace, which, &args.out)?;
+    // Git and the server's greeting side by side; what is wrong with the commit is told first.
+    let (found, remote) = tokio::join!(found, Remote::connect(settings));
+    let subject =
+        found.map_err(|e| Failure::usage("find the commit", e, "report this as a bug"))??;
     if let Some(note) = subject.temporary() {
         console.note(&note);
     }
     if let Some(left_out) = subject.left_out() {
         console.warn(&format!("{left_out}; commit it, or pass --worktree"));
     }
-    once(args, &subject, settings, console).await
+    settings.repo()?;
+    once(args, &subject, remote?, settings, console).await
 }
 
 /// Score this subject, and tell what became of it.
 pub(super) async fn once(
     args: &cli::Score,
     subject: &Subject,
+    remote: Remote,
     settings: &Settings,
     console: &mut Console,
 ) -> Result<Exit, Failure> {
     let repo = settings.repo()?;
-    let remote = Remote::connect(settings).await?;
     let progress = Progress::on(console);
     let asked = Asked {
         head: subject.head(),

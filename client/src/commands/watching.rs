@@ -8,6 +8,7 @@ use crate::config::Settings;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::remote::Remote;
 use crate::scoring::{Subject, Which};
 use crate::workspace::Workspace;
 use std::pin::pin;
@@ -78,7 +79,10 @@ impl Watched {
         console.note(&format!("scoring {head}"));
         let which = Which::Revision(head.as_str());
         let scored = match Subject::of(workspace.clone(), which, &args.out) {
-            Ok(subject) => once(args, &subject, settings, console).await,
+            Ok(subject) => match Remote::connect(settings).await {
+                Ok(remote) => once(args, &subject, remote, settings, console).await,
+                Err(failure) => Err(failure),
+            },
             Err(failure) => Err(failure),
         };
         self.head = Some(head);

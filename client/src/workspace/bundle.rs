@@ -4,17 +4,18 @@
 //! none. Thin: deltas may build on what the server has. A shallow clone's cut is told as a prerequisite, so that the
 //! server can say what is missing instead of finding a broken history.
 
-use super::{Presence, Workspace, WorkspaceError};
+use super::{Workspace, WorkspaceError};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::process::Stdio;
+use std::io::{Cursor, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::process::{Child, Output, Stdio};
 use tribunal_core::id::CommitId;
 
 /// A bundle on disk, gone with this value.
 #[derive(Debug)]
 pub struct Bundle {
-    file: File,
+    header: Vec<u8>,
+    pack: File,
     size: u64,
     commits: u64,
 }
@@ -34,12 +35,7 @@ impl Exclude {
     /// # Errors
     /// Git cannot be started.
     pub fn of_known(workspace: &Workspace, known: &[CommitId]) -> Result<Self, WorkspaceError> {
-        let mut here = Vec::new();
-        for commit in known {
-            if workspace.has(commit)? == Presence::Here {
-                here.push(commit.clone());
-            }
-        }
+        let here = workspace.known(known)?;
         Ok(if here.is_empty() {
             Self::Nothing
         } else {
@@ -113,6 +109,8 @@ impl Bundle {
         exclude: &Exclude,
     ) -> Result<Option<Self>, WorkspaceError> {
         let revisions = exclude.revisions(head);
+        // Both walk the history, side by side; the pack is thrown away where there is nothing to send.
+        let packing = Packing::start(workspace, &revisions)?;
         let mut prerequisites = BTreeSet::new();
         let mut sent = BTreeSet::new();
         let mut args = vec!["rev-list", "--boundary"];
@@ -128,14 +126,12 @@ impl Bundle {
             return Ok(None);
         }
         prerequisites.extend(parents_cut_off(workspace, &sent)?);
-        let io = |e| WorkspaceError::Io("the temporary bundle".to_owned(), e);
-        let mut file = tempfile::tempfile().map_err(io)?;
-        file.write_all(&header(head, &prerequisites)).map_err(io)?;
-        pack(workspace, &revisions, &file)?;
-        let size = file.seek(SeekFrom::End(0)).map_err(io)?;
+        let header = header(head, &prerequisites);
+        let (pack, size) = packing.end()?;
         Ok(Some(Self {
-            file,
-            size,
+            size: size + header.len() as u64,
+            header,
+            pack,
             commits: sent.len() as u64,
         }))
     }
@@ -157,9 +153,10 @@ impl Bundle {
     /// # Errors
     /// The temporary file is broken.
     pub fn reader(&self) -> std::io::Result<impl std::io::Read + use<>> {
-        let mut file = self.file.try_clone()?;
-        file.seek(SeekFrom::Start(0))?;
-        Ok(file.take(self.size))
+        let mut pack = self.pack.try_clone()?;
+        pack.seek(SeekFrom::Start(0))?;
+        let header = Cursor::new(self.header.clone());
+        Ok(header.chain(pack).take(self.size))
     }
 }
 
@@ -182,13 +179,7 @@ fn parents_cut_off(
     sent: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>, WorkspaceError> {
     let mut parents = BTreeSet::new();
-    let shallow = workspace.git.text(&[
-        "rev-parse",
-        "--path-format=absolute",
-        "--git-path",
-        "shallow",
-    ])?;
-    let Ok(cuts) = std::fs::read_to_string(shallow) else {
+    let Ok(cuts) = std::fs::read_to_string(&workspace.shallow) else {
         return Ok(parents);
     };
     for cut in cuts.lines().filter(|c| sent.contains(*c)) {
@@ -204,35 +195,74 @@ fn parents_cut_off(
     Ok(parents)
 }
 
-fn pack(workspace: &Workspace, revisions: &[String], file: &File) -> Result<(), WorkspaceError> {
-    let io = |e| WorkspaceError::Io("the temporary bundle".to_owned(), e);
-    let args = [
-        "pack-objects",
-        "--stdout",
-        "--revs",
-        "--thin",
-        "--delta-base-offset",
-        "--quiet",
-    ];
-    let mut child = workspace
-        .git
-        .command(args)
-        .stdin(Stdio::piped())
-        .stdout(file.try_clone().map_err(io)?)
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(super::git::no_git)?;
-    let mut order = revisions.join("\n");
-    order.push('\n');
-    // The order is a few ids; git reads all of it before it writes.
-    let told = child
-        .stdin
-        .take()
-        .map_or(Ok(()), |mut stdin| stdin.write_all(order.as_bytes()));
-    let output = child.wait_with_output().map_err(super::git::no_git)?;
-    if output.status.success() {
-        told.map_err(io)
-    } else {
-        Err(super::git::said_no(&args, &output))
+/// `git pack-objects` at work; killed where nobody waits for its end.
+struct Packing {
+    child: Child,
+    pack: File,
+}
+
+const PACK: [&str; 6] = [
+    "pack-objects",
+    "--stdout",
+    "--revs",
+    "--thin",
+    "--delta-base-offset",
+    "--quiet",
+];
+
+impl Packing {
+    fn start(workspace: &Workspace, revisions: &[String]) -> Result<Self, WorkspaceError> {
+        let pack = tempfile::tempfile().map_err(spool)?;
+        let mut child = workspace
+            .git
+            .command(PACK)
+            .stdin(Stdio::piped())
+            .stdout(pack.try_clone().map_err(spool)?)
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(super::git::no_git)?;
+        let stdin = child.stdin.take();
+        let packing = Self { child, pack };
+        let mut order = revisions.join("\n");
+        order.push('\n');
+        // The order is a few ids; git reads all of it before it writes. Where it left before, its end says why.
+        let told = stdin.map_or(Ok(()), |mut stdin| stdin.write_all(order.as_bytes()));
+        match told {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(spool(e)),
+            _ => Ok(packing),
+        }
     }
+
+    /// The whole pack, and its bytes.
+    fn end(mut self) -> Result<(File, u64), WorkspaceError> {
+        let mut said = Vec::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            stderr.read_to_end(&mut said).map_err(spool)?;
+        }
+        let status = self.child.wait().map_err(super::git::no_git)?;
+        if !status.success() {
+            let stdout = Vec::new();
+            let output = Output {
+                status,
+                stdout,
+                stderr: said,
+            };
+            return Err(super::git::said_no(&PACK, &output));
+        }
+        let mut pack = self.pack.try_clone().map_err(spool)?;
+        let size = pack.seek(SeekFrom::End(0)).map_err(spool)?;
+        Ok((pack, size))
+    }
+}
+
+impl Drop for Packing {
+    fn drop(&mut self) {
+        // After its end both do nothing.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spool(error: std::io::Error) -> WorkspaceError {
+    WorkspaceError::Io("the temporary bundle".to_owned(), error)
 }

@@ -5,6 +5,7 @@
 //! or grafts: history is what the commit objects say.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tribunal_core::text::{shown, shown_block};
@@ -99,6 +100,25 @@ impl Git {
     /// Git is not there.
     pub fn output(&self, args: &[&str]) -> Result<Output, WorkspaceError> {
         self.command(args).output().map_err(no_git)
+    }
+
+    /// The same with this text on its stdin. Few words: git reads all of them before it has much to say.
+    ///
+    /// # Errors
+    /// Git is not there.
+    pub fn told(&self, args: &[&str], text: &str) -> Result<Output, WorkspaceError> {
+        let mut command = self.command(args);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = piped.stderr(Stdio::piped()).spawn().map_err(no_git)?;
+        let told = child
+            .stdin
+            .take()
+            .map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
+        let output = child.wait_with_output().map_err(no_git)?;
+        if output.status.success() {
+            told.map_err(|e| WorkspaceError::Io("what git is told".to_owned(), e))?;
+        }
+        Ok(output)
     }
 
     /// Run to the end; its stdout where it succeeds.

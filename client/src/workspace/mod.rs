@@ -28,6 +28,8 @@ pub struct Workspace {
     top: Option<PathBuf>,
     git_dir: PathBuf,
     objects: PathBuf,
+    /// Where a shallow clone lists its cuts.
+    shallow: PathBuf,
 }
 
 impl Workspace {
@@ -37,15 +39,23 @@ impl Workspace {
     /// There is one, but git will not read it; or there is no git.
     pub fn discover(folder: &Path) -> Result<Option<Self>, WorkspaceError> {
         let git = Git::in_folder(folder);
+        // All in one process. In a bare repository the last one fails, when the others have been answered.
         let args = [
             "rev-parse",
             "--absolute-git-dir",
             "--is-bare-repository",
             "--git-path",
             "objects",
+            "--git-path",
+            "shallow",
+            "--show-toplevel",
         ];
         let output = git.output(&args)?;
-        if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut lines = text.lines();
+        let answers = [lines.next(), lines.next(), lines.next(), lines.next()];
+        let bare = answers[1] == Some("true") && answers[3].is_some();
+        if !output.status.success() && !bare {
             let message = String::from_utf8_lossy(&output.stderr);
             return if message.contains("not a git repository") {
                 Ok(None)
@@ -58,21 +68,20 @@ impl Workspace {
                 Err(git::said_no(&args, &output))
             };
         }
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut lines = text.lines();
-        let (Some(git_dir), Some(bare), Some(objects)) = (lines.next(), lines.next(), lines.next())
-        else {
+        let [Some(git_dir), _, Some(objects), Some(shallow)] = answers else {
             return Err(git::said_no(&args, &output));
         };
-        let top = match bare {
-            "true" => None,
-            _ => Some(PathBuf::from(git.text(&["rev-parse", "--show-toplevel"])?)),
+        let top = match (bare, lines.next()) {
+            (true, _) => None,
+            (false, Some(top)) => Some(PathBuf::from(top)),
+            (false, None) => return Err(git::said_no(&args, &output)),
         };
         Ok(Some(Self {
             git: Git::in_folder(top.as_deref().unwrap_or(folder)),
             top,
             git_dir: PathBuf::from(git_dir),
             objects: folder.join(objects),
+            shallow: folder.join(shallow),
         }))
     }
 
@@ -122,19 +131,39 @@ impl Workspace {
             .map_err(|_| no_commit())
     }
 
-    /// Whether this commit and what it leads to are here.
+    /// Whether this commit is here.
     ///
     /// # Errors
     /// Git cannot be started.
     pub fn has(&self, commit: &CommitId) -> Result<Presence, WorkspaceError> {
-        let output = self
-            .git
-            .output(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?;
-        Ok(if output.status.success() {
-            Presence::Here
-        } else {
-            Presence::Absent
+        Ok(match self.known(std::slice::from_ref(commit))?.is_empty() {
+            true => Presence::Absent,
+            false => Presence::Here,
         })
+    }
+
+    /// Those of these commits that are here, in their order.
+    ///
+    /// # Errors
+    /// Git says no.
+    pub fn known(&self, commits: &[CommitId]) -> Result<Vec<CommitId>, WorkspaceError> {
+        let args = ["cat-file", "--batch-check=%(objecttype)"];
+        let asked: String = commits
+            .iter()
+            .map(|id| format!("{id}^{{commit}}\n"))
+            .collect();
+        let output = self.git.told(&args, &asked)?;
+        let answers = String::from_utf8_lossy(&output.stdout).into_owned();
+        // Of what is not there, or is no commit, it says so in more words.
+        let here = commits.iter().zip(answers.lines());
+        let here: Vec<CommitId> = here
+            .filter(|(_, answer)| *answer == "commit")
+            .map(|(id, _)| id.clone())
+            .collect();
+        match output.status.success() {
+            true => Ok(here),
+            false => Err(git::said_no(&args, &output)),
+        }
     }
 
     /// Whether the whole history is here.

@@ -334,3 +334,33 @@ fn sha256_repositories_are_bundled_too() {
     other.git(&["init", "-q", "--object-format=sha256"]);
     taken_by_git(&other, &bundle, &head);
 }
+
+#[test]
+fn those_of_some_commits_that_are_here_are_told_in_one_look() {
+    let repo = Repo::new();
+    let first = repo.commit("a", "1");
+    let second = repo.commit("a", "2");
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]).parse().unwrap();
+    let nowhere = "1".repeat(40).parse().unwrap();
+    let workspace = repo.workspace();
+    assert_eq!(
+        workspace
+            .known(&[second.clone(), nowhere, tree, first.clone()])
+            .unwrap(),
+        [second, first.clone()]
+    );
+    assert_eq!(workspace.known(&[]).unwrap(), []);
+    assert_eq!(workspace.has(&first).unwrap(), Presence::Here);
+}
+
+#[test]
+fn a_bare_repository_has_no_work_tree_and_all_else() {
+    let repo = Repo::new();
+    let head = repo.commit("a", "1");
+    let bare = clone_of(&repo, &["--bare"]);
+    let workspace = Workspace::require(bare.path()).unwrap();
+    assert!(workspace.top().is_none());
+    assert_eq!(workspace.commit("HEAD").unwrap(), head);
+    let bundle = Bundle::make(&workspace, &head, &Exclude::Nothing).unwrap();
+    taken_by_git(&Repo::new(), &bundle.unwrap(), &head);
+}

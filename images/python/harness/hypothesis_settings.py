@@ -24,15 +24,33 @@ PROFILE = "tribunal"
 SURROGATES = (0xD800, 0xDFFF)
 
 
-def register(manager: PluginManager) -> None:
+def register(manager: PluginManager, layout: Layout) -> None:
     """Hypothesis's own pytest plug-in, once Hypothesis is in use: it would import it otherwise."""
     if "hypothesis" not in sys.modules or manager.has_plugin(PLUGIN) or importlib.util.find_spec(PLUGIN) is None:
         return
+    _know_packages(layout)
     late = PLUGIN not in sys.modules
     with warnings.catch_warnings(action="ignore"):
         manager.register(importlib.import_module(PLUGIN), PLUGIN)
     if late:
         _initialised(0)  # it waits for the start of a session that has started already
+
+
+def _know_packages(layout: Layout) -> None:
+    """Hypothesis parses every module that it takes for the project's own, to try its constants: the image's packages
+    are none of them, nor is the harness, though they lie outside of what the interpreter calls site-packages.
+    """
+    from hypothesis.internal import scrutineer
+
+    scrutineer.SITE_PACKAGES_DIRS |= {Path(layout.runner), Path(layout.deps), Path(layout.lib), Path(__file__).parent}
+
+
+def known_modules() -> None:
+    """Once everything is imported: an attempt looks only at what it imports itself."""
+    if "hypothesis" in sys.modules:
+        from hypothesis.internal.conjecture import providers
+
+        providers._get_local_constants()
 
 
 def _initialised(value: int) -> int:
@@ -53,6 +71,7 @@ def warm(layout: Layout) -> None:
     from hypothesis.internal import charmap
 
     former = _initialised(0)
+    _know_packages(layout)
     configuration.set_hypothesis_home_dir(f"{layout.state}/hypothesis")
     _write_table(charmap.charmap_file(), sorted(_categories().items()))
     for codec, last in (("ascii", 0x7F), ("iso8859-1", 0xFF), ("utf-8", sys.maxunicode)):

@@ -22,6 +22,7 @@ from .channel import Channel
 from .collection import Collected, case, failure, name, unique
 from .exceptions import Exceptions
 from .frames import Message
+from .layout import Layout
 from .null import SWITCH
 from .orders import Attempt
 from .phases import Judge, Phase, reported
@@ -82,9 +83,10 @@ class Plugin:
     """Registered before the order may be known: `hear` has it opened, when the collection begins at the latest."""
 
     def __init__(
-        self, sides: Sides, exceptions: Exceptions, tampers: Tampers, product: Connection | None,
+        self, layout: Layout, sides: Sides, exceptions: Exceptions, tampers: Tampers, product: Connection | None,
         meter: counts.Meter | None, hear: Callable[[], object],
     ) -> None:  # fmt: skip
+        self._layout = layout
         self._sides = sides
         self._exceptions = exceptions
         self._tampers = tampers
@@ -157,7 +159,7 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        hypothesis_settings.register(session.config.pluginmanager)
+        hypothesis_settings.register(session.config.pluginmanager, self._layout)
         items = list(session.items)
         if self._order.merge:  # what a hook deselected runs all the same
             kept = {id(item) for item in items}

@@ -20,7 +20,7 @@ import _pytest.runner
 from _pytest.config import Config, get_config
 from pluggy import PluginManager
 
-from . import hypothesis_settings, imports, must_fail, mutate, seeds, shortcuts, source_only
+from . import hypothesis_settings, imports, must_fail, mutate, seeds, shortcuts, source_only, witness
 from .asyncs import Asyncs
 from .channel import Channel
 from .collection import Collected, conftest_failure, failure
@@ -133,7 +133,7 @@ def run(
         plugin.open(told)
 
     heard = Hearing(hear, opened)
-    plugin = Plugin(sides, exceptions, tampers, product, meter, heard)
+    plugin = Plugin(layout, sides, exceptions, tampers, product, meter, heard)
     compiled = imports.Compiled(prepared.codes)
     imports.install(layout, sides, compiled, heard)
     doorbell = imports.Doorbell(heard)
@@ -145,7 +145,7 @@ def run(
         roots = [f"{layout.tree}/{root}".rstrip("/") for root in policy.src_roots]
         own = str(Path(__file__).parent)
         names = None if policy.own_names is None else frozenset(policy.own_names)
-        hook.install(product, _sealed(sides), [*roots, layout.srcfiles], [layout.runner, own], names)
+        hook.install(product, _sealed(sides), [*roots, layout.srcfiles], [layout.runner, own], names, witness.load(layout).hear)
     # A case id in the environment would tell the product which answer is wanted.
     _pytest.runner._update_current_test_var = lambda item, when: None
     try:
@@ -154,7 +154,7 @@ def run(
             manager.register(each)
         if native is not None:
             _arm(native, plugin, heard().channel, compiled, manager)
-        hypothesis_settings.register(manager)
+        hypothesis_settings.register(manager, layout)
         files = [f"{layout.tree}/{file}" for file in files_of_part(policy, prepared.files, product is not None)]
         config: Config = manager.hook.pytest_cmdline_parse(pluginmanager=manager, args=[*prepared.arguments, *files])
         compiled.usable = not config.getini("enable_assertion_pass_hook")

@@ -63,6 +63,7 @@ def up(layout: Layout, policy: Policy, files: tuple[str, ...]) -> tuple["Prepare
         wanted = sorted(third_party(layout, texts)) if policy.preload == "auto" else []
         _optional(wanted)
         shortcuts.remember_modules()
+        hypothesis_settings.known_modules()
     finally:
         sys.path[:] = path
         sys.path_importer_cache.clear()

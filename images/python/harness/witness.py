@@ -11,6 +11,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Protocol, cast
@@ -44,6 +45,8 @@ class Native(Protocol):
     def send(self, record: bytes, /) -> None: ...
 
     def arm(self, sender: FunctionType, /) -> None: ...
+
+    def hear(self, events: tuple[str, ...], function: Callable[[str, tuple[Any, ...]], None], /) -> None: ...
 
     def also(self, name: str, values: dict[Any, Any], /) -> None: ...
 

@@ -18,10 +18,12 @@
 //! | `audit` | audit events into facts |
 //! | `slots` | frame locals, cells, foreign calls and comparisons into facts |
 //! | `facts` | facts into records |
+//! | `hear` | a few audit events into calls of the split oracle's own function |
 //! | `line` | records into frames with a keyed mark |
 
 mod audit;
 mod facts;
+mod hear;
 mod line;
 mod py;
 #[path = "../../pins/src/sha256.rs"]
@@ -37,7 +39,7 @@ use py::{MethodDef, ModuleDef, Object, Owned};
 use sides::Side;
 use watch::{Change, Group};
 
-const METHODS: usize = 6;
+const METHODS: usize = 7;
 
 static mut METHOD_TABLE: [MethodDef; METHODS] = [
     method(c"watch", watch_interpreter, py::METH_VARARGS),
@@ -45,6 +47,7 @@ static mut METHOD_TABLE: [MethodDef; METHODS] = [
     method(c"also", also, py::METH_VARARGS),
     method(c"open", open, py::METH_VARARGS),
     method(c"send", send, py::METH_O),
+    method(c"hear", hear::hear, py::METH_VARARGS),
     MethodDef {
         name: ptr::null(),
         call: None,

@@ -238,6 +238,10 @@ unsafe extern "C" {
         format: *const c_char,
         ...
     ) -> Object;
+    pub(crate) fn PyObject_CallFunctionObjArgs(function: Object, ...) -> Object;
+    pub(crate) fn PyThreadState_Get() -> *mut c_void;
+    pub(crate) fn PyThreadState_EnterTracing(thread: *mut c_void);
+    pub(crate) fn PyThreadState_LeaveTracing(thread: *mut c_void);
     pub(crate) fn PyOS_FSPath(path: Object) -> Object;
     pub(crate) fn PyTuple_Size(tuple: Object) -> isize;
     pub(crate) fn PyTuple_GetItem(tuple: Object, at: isize) -> Object;

@@ -24,7 +24,7 @@ pub(super) fn measure(figures: &mut Figures) {
     let body = |peers: &Peers| Times::of(&(0..7).map(|_| peers.processes(1)).collect::<Vec<_>>());
     let bodies = body(&peers).median() - body(&bare).median();
     let on = suite.on(&server);
-    on.score(&suite.head(), &[]);
+    on.score(&suite.head());
     let heads: VecDeque<String> = (0..SCORES).map(|_| suite.head()).collect();
     let (heads, times) = (Mutex::new(heads), Mutex::new(Vec::new()));
     let most = Mutex::new(0_u64);

@@ -1,7 +1,7 @@
 //! What a score costs beside what its caller would pay to run the sealed tests itself: all in one run, alternately.
 //!
 //! Prints one JSON line a figure and a table. `make bench` runs all of it, on a release build; words name parts of it
-//! (`ratios`, `scales`, `crowd`), `--rounds N` sets how often each thing is timed. Never judges a verdict.
+//! (`ratios`, `scales`, `profile`, `crowd`), `--rounds N` sets how often each thing is timed. Never judges a verdict.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,6 +13,7 @@ mod crowd;
 mod figures;
 mod peers;
 mod plot;
+mod profile;
 mod ratios;
 mod scales;
 mod suites;
@@ -21,7 +22,7 @@ use figures::Figures;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use suites::{Registration, Suite};
-use tribunal_tests::Server;
+use tribunal_tests::{Server, binaries};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -46,6 +47,9 @@ fn main() {
     }
     if wanted("scales") {
         scales::measure(&server, rounds.min(5), &mut figures);
+    }
+    if wanted("profile") {
+        profile::measure(&server, rounds, &mut figures);
     }
     if wanted("crowd") {
         crowd::measure(&mut figures);
@@ -81,18 +85,32 @@ fn image(server: &Server, tag: &str) -> String {
 /// Rooms of one score: the policy's two starts.
 const ROOMS: usize = 2;
 
+/// The tag of an image with numpy and pandas.
+fn image_with_arrays(server: &Server) -> String {
+    let requirements = binaries::root().join("tests/examples/bench/suites/requirements.txt");
+    let requirements = requirements.to_str().unwrap();
+    let built = server.admin(&["image", "build", "--json", "--requirements", requirements]);
+    let built: serde_json::Value = serde_json::from_str(&built).unwrap();
+    built["tag"].as_str().unwrap().to_owned()
+}
+
 /// Scores one head, and has the server make its next rooms ready before it goes on: an agent thinks meanwhile.
 fn score(server: &Server, on: &Registration, head: &str) -> Duration {
+    at_rest(server, || on.report(head)).0
+}
+
+/// A score, and then the server at rest again.
+fn at_rest<T>(server: &Server, score: impl FnOnce() -> T) -> T {
     let before = ready(server);
-    let took = timed(|| on.score(head, &[]));
+    let told = score();
     let limit = Instant::now() + Duration::from_secs(60);
     while ready(server) < before + ROOMS {
         assert!(Instant::now() < limit, "no rooms became ready");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // And the server to be at rest: rooms that were used are still being removed.
+    // Rooms that were used are still being removed.
     std::thread::sleep(Duration::from_secs(1));
-    took
+    told
 }
 
 /// How many rooms became ready so far.

@@ -1,6 +1,8 @@
 //! What a caller would run instead: the same suite, the same interpreter, no server.
 
 use super::{Suite, run};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -8,6 +10,9 @@ use tempfile::TempDir;
 const WORDS: [&str; 5] = ["-m", "pytest", "-q", "-p", "no:cacheprovider"];
 /// Times a process where it runs, so that the engine's own round trip is in no figure of a single process.
 const STOPWATCH: &str = "import subprocess, sys, time; begun = time.perf_counter(); code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode; print(time.perf_counter() - begun); sys.exit(code)";
+
+const PACKAGES: &str =
+    "PYTHONPATH=/plugins/packages/runner/site-packages:/plugins/packages/deps/site-packages";
 
 /// A suite's head in a folder, and a container that stands by with it mounted.
 pub(super) struct Peers {
@@ -28,6 +33,12 @@ impl Peers {
             .args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"])
             .arg(plugins.path())
             .arg("pytest-repeat==0.9.4"));
+        // As an installed package lies: Hypothesis and others look at this name to tell a dependency from the project.
+        for room in ["runner", "deps"] {
+            let place = plugins.path().join("packages").join(room);
+            fs::create_dir_all(&place).unwrap();
+            symlink(format!("/opt/tribunal/{room}"), place.join("site-packages")).unwrap();
+        }
         let mut peers = Self {
             tree,
             plugins,
@@ -53,10 +64,8 @@ impl Peers {
         for _ in 0..times {
             let mut create = Command::new("docker");
             create.args(["create", "--network", "none", "-w", "/project"]);
-            create.args([
-                "-e",
-                "PYTHONPATH=/opt/tribunal/runner:/opt/tribunal/deps:/project:/project/src",
-            ]);
+            create.args(["-v", &mount(&self.plugins, "/plugins")]);
+            create.args(["-e", &format!("{PACKAGES}:/project:/project/src")]);
             create.args(["--entrypoint", "sleep", &self.image, "3600"]);
             let name = said(&mut create);
             let from = format!("{}/.", self.tree.path().display());
@@ -97,7 +106,6 @@ impl Peers {
     }
 
     fn said(&self, how: &[&str], what: &str, words: &[&str]) -> String {
-        let mount = |from: &TempDir, to: &str| format!("{}:{to}:ro", from.path().display());
         let mut docker = docker(how);
         docker.args(["--network", "none", "-w", "/tree"]);
         docker.args([
@@ -107,10 +115,7 @@ impl Peers {
             &mount(&self.plugins, "/plugins"),
         ]);
         docker.args(["-e", "PYTHONDONTWRITEBYTECODE=1"]);
-        docker.args([
-            "-e",
-            "PYTHONPATH=/opt/tribunal/runner:/opt/tribunal/deps:/plugins:/tree:/tree/src",
-        ]);
+        docker.args(["-e", &format!("{PACKAGES}:/plugins:/tree:/tree/src")]);
         docker.args(["--entrypoint", what, &self.image]);
         said(docker.args(words))
     }
@@ -120,6 +125,10 @@ impl Drop for Peers {
     fn drop(&mut self) {
         let _ = docker(&["rm", "-f", &self.standing]).output();
     }
+}
+
+fn mount(from: &TempDir, to: &str) -> String {
+    format!("{}:{to}:ro", from.path().display())
 }
 
 fn docker(words: &[&str]) -> Command {

@@ -2,9 +2,9 @@
 
 use super::figures::{Figures, Times};
 use super::peers::Peers;
-use super::{Suite, image, score, timed};
+use super::{Suite, image, image_with_arrays, score};
 use std::time::Duration;
-use tribunal_tests::{Server, binaries};
+use tribunal_tests::Server;
 
 const ATTEMPTS: usize = 7;
 
@@ -28,17 +28,8 @@ impl Table {
     }
 }
 
-/// The tag of an image with numpy and pandas.
-fn with_arrays(server: &Server) -> String {
-    let requirements = binaries::root().join("tests/examples/bench/suites/requirements.txt");
-    let requirements = requirements.to_str().unwrap();
-    let built = server.admin(&["image", "build", "--json", "--requirements", requirements]);
-    let built: serde_json::Value = serde_json::from_str(&built).unwrap();
-    built["tag"].as_str().unwrap().to_owned()
-}
-
 pub(super) fn measure(server: &Server, name: &str, rounds: usize, figures: &mut Figures) {
-    let arrays = (name == "arrays").then(|| with_arrays(server));
+    let arrays = (name == "arrays").then(|| image_with_arrays(server));
     let make = || match (&arrays, name) {
         (Some(image), _) => Suite::arrays(image),
         (None, "corpus") => Suite::corpus(),
@@ -67,7 +58,7 @@ pub(super) fn measure(server: &Server, name: &str, rounds: usize, figures: &mut 
         table.put("repeat plug-in", peers.repeated(ATTEMPTS));
         let head = suite.head();
         table.put("warm", score(server, &warm, &head));
-        table.put("cached", timed(|| warm.score(&head, &[])));
+        table.put("cached", warm.report(&head).0);
         if let Some((suite, on)) = &one_process {
             table.put("shared", score(server, on, &suite.head()));
         }

@@ -1,8 +1,10 @@
 //! What is scored: small projects with a sealed suite each, and heads of them that nobody has scored before.
 
+use serde_json::Value;
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 use tribunal_tests::{Case, Client, Registered, Repo, Server};
 
 const POLICY: &str = include_str!("policy.toml");
@@ -176,12 +178,20 @@ pub(super) struct Registration {
 
 impl Registration {
     /// `tribunal score` of this head, which must merge.
-    pub(super) fn score(&self, head: &str, extra: &[&str]) {
+    pub(super) fn score(&self, head: &str) {
+        self.report(head);
+    }
+
+    /// The same: how long the client took, and the report that it wrote.
+    pub(super) fn report(&self, head: &str) -> (Duration, Value) {
         let out = tempfile::tempdir().unwrap();
         let out = out.path().join("ci_out");
-        let mut args = vec!["score", "--head", head, "--out", out.to_str().unwrap()];
-        args.extend_from_slice(extra);
-        self.client.run(&args).expect_code(0);
+        let args = ["score", "--head", head, "--out", out.to_str().unwrap()];
+        let took = super::timed(|| {
+            self.client.run(&args).expect_code(0);
+        });
+        let report = fs::read(out.join("report.json")).unwrap();
+        (took, serde_json::from_slice(&report).unwrap())
     }
 }
 

@@ -65,6 +65,7 @@ class Connection(Attached, Peer):
         self._frozen = Frozen(self)
         self._levels: list[tuple[str | None, int]] = []
         self._reset: int | None = None  # the seed of a case that the product has not heard of yet
+        self._seeded: tuple[Any, int] | None = None  # a test seeded `random`, and the product has not heard of it
         self._deferred: list[BaseException] = []
         self.dependency: Callable[[Any, Any], Any] = lambda module, name: None
         self._pool = self._links[1:-REVERSE]
@@ -304,7 +305,11 @@ class Connection(Attached, Peer):
         for link in self._links:
             link.space.clear()
         self.remembered.usable = not any(ident in self._threads for ident in sys._current_frames())
-        self._reset = seed
+        self._reset, self._seeded = seed, None
+
+    def seeded(self, seed: Any, version: int) -> None:
+        """The product's generator is seeded alike before it is asked for anything more."""
+        self._seeded = seed, version
 
     def drawn(self) -> bool:
         """Whether the product drew from generators that it shares, unseen by its own end. One that was not asked for
@@ -326,11 +331,12 @@ class Connection(Attached, Peer):
 
     def effects_out(self, op: int) -> Any:
         state = self._state.changes()
-        if state is None and not self._levels and self._reset is None:
+        if state is None and not self._levels and self._reset is None and self._seeded is None:
             return None
         levels, self._levels = tuple(self._levels), []
         reset, self._reset = self._reset, None
-        return state, levels, reset
+        seeded, self._seeded = self._seeded, None
+        return state, levels, reset, seeded
 
     def effects_in(self, effects: Any) -> None:
         if type(effects) is not tuple or len(effects) != 2:

@@ -22,7 +22,7 @@ from _pytest.outcomes import fail
 
 from . import asks, follow, mirror, remote
 from .connect import Connection
-from .texts import Texts
+from .texts import Hear, Texts
 
 _PATHS = (str, pathlib.PosixPath, pathlib.PurePosixPath)
 _STANDARD = os.path.dirname(os.__file__) + "/"
@@ -209,12 +209,13 @@ class Loader(importlib.abc.Loader):
 
 def install(
     product: Connection, sealed: Callable[[Any], bool], roots: list[str], runner: list[str],
-    own_names: frozenset[str] | None = None,
+    own_names: frozenset[str] | None = None, hear: Hear | None = None,
 ) -> Finder:  # fmt: skip
     """Called with the import path as the policy has it.
 
     `roots` are the src roots, `runner` the places whose own imports get the runner's copies, `own_names` the top-level
-    names that base's src has: another name is the product's only where nothing else has it.
+    names that base's src has: another name is the product's only where nothing else has it. `hear` is the native
+    module's ear for audit events.
     """
     finder = Finder(product, sealed, tuple(roots), tuple(runner), own_names)
     sys.path[:] = [entry for entry in sys.path if not finder._of_src(entry)]
@@ -226,7 +227,7 @@ def install(
     follow.install(product)
     product.kept.judges(fail.Exception)
     ours = [entry.rstrip("/") + "/" for entry in sys.path if isinstance(entry, str) and entry.startswith("/")]
-    Texts(lambda what: product.tamper("audit", what), sealed, finder._of_src, (_HERE, *runner, *ours)).install()
+    Texts(lambda what: product.tamper("audit", what), sealed, finder._of_src, (_HERE, *runner, *ours)).install(hear)
     return finder
 
 
@@ -235,6 +236,7 @@ def _by_importer(finder: Finder) -> None:
     original = builtins.__import__
     taken: dict[str, bool] = {}
     theirs: set[str] = set()  # files of the runner's: what they import themselves is no sealed file's
+    settled: set[str] = set()  # names in the standard library
 
     def clashes(top: str) -> bool:
         known = taken.get(top)
@@ -250,9 +252,11 @@ def _by_importer(finder: Finder) -> None:
         return known
 
     def imported(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:  # noqa: A002
-        if level == 0 and sys._getframe(1).f_code.co_filename not in theirs:
+        if level == 0 and name not in settled and sys._getframe(1).f_code.co_filename not in theirs:
             top = name.partition(".")[0]
-            if top not in sys.modules or top in sys.stdlib_module_names:
+            if top in sys.stdlib_module_names:
+                settled.add(name)
+            elif top not in sys.modules:
                 pass
             elif not finder._from_sealed(2):
                 theirs.update(finder.runners(sys._getframe(1)))

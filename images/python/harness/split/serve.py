@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import importlib
 import os
 import queue
+import random
 import select
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -101,11 +103,13 @@ class Product(Peer):
     def trace_of(self, error: BaseException) -> str | None:
         import traceback
 
+        own = os.path.dirname(__file__)
         try:
+            if all(frame.f_code.co_filename.startswith(own) for frame, _ in traceback.walk_tb(error.__traceback__)):
+                return ""  # a name that is not there, mostly
             lines = traceback.format_tb(error.__traceback__, limit=-12)
         except Exception:  # noqa: BLE001  text for people; not worth an end
             return None
-        own = os.path.dirname(__file__)
         return "".join(line for line in lines if own not in line)[-4000:]
 
     def moved(self) -> bool:
@@ -135,7 +139,7 @@ class Product(Peer):
     def effects_in(self, effects: Any) -> None:
         import logging
 
-        state, levels, reset = effects
+        state, levels, reset, seeded = effects
         if state is not None:
             self._state.apply(state)
         for name, level in levels or ():
@@ -148,6 +152,9 @@ class Product(Peer):
             self._still, self._counted = self._meter is not None, False
             for link in self._links:
                 link.space.clear()
+        if seeded is not None:
+            with contextlib.suppress(Exception):  # one that was replaced here
+                random.seed(*seeded)
 
     def spoiled(self, link: Link, error: Exception) -> tuple[int, int, Any]:
         os.write(2, f"the product's end received what it cannot read: {error}\n".encode())

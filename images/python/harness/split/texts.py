@@ -18,9 +18,12 @@ from typing import Any
 from . import remote
 from .stdlib import SAFE
 
+Hear = Callable[[tuple[str, ...], Callable[[str, tuple[Any, ...]], None]], None]
+
 _STANDARD = os.path.dirname(os.__file__) + "/"
 # These make code of names that are checked before: of fields, of members.
 _MAKERS = tuple(_STANDARD + name for name in ("dataclasses.py", "collections/__init__.py", "enum.py"))
+_EVENTS = ("exec", "pickle.find_class")
 _MOST = 400  # names of one text that are looked at
 _PUBLIC = frozenset(f"__{name}__" for name in ["init", "name", "repr", "str", "all", "doc", "slots", "version",
 "post_init", "file", "annotations", "module", "qualname", "firstlineno", "static_attributes", "classcell",
@@ -67,13 +70,17 @@ class Texts:
         self._trusted = ("<frozen ", _STANDARD, *trusted)
         self._restore = (remote.restore.__module__, remote.restore.__name__)
 
-    def install(self) -> None:
-        sys.addaudithook(self._heard)
+    def install(self, hear: Hear | None = None) -> None:
+        """By the native module where there is one: a hook in Python is called for every event that there is."""
+        if hear is None:
+            sys.addaudithook(self._heard)
+        else:
+            hear(_EVENTS, self._heard)
 
     def _heard(self, event: str, args: tuple[Any, ...]) -> None:
-        if event == "exec":
+        if event == _EVENTS[0]:
             self._run(args[0])
-        elif event == "pickle.find_class":
+        elif event == _EVENTS[1]:
             self._unpickled(str(args[0]), str(args[1]))
 
     def _run(self, code: Any) -> None:

@@ -399,3 +399,53 @@ def test_files_run_as_the_list_says(open_room):
         ran = room.attempt(number, isolation=isolation)
         assert ran.outcomes() == {f"{file}::test_it": "passed"}, ran.failures()
         assert ran.end["end"] == "finished"
+
+
+def test_a_text_of_the_products_that_becomes_code_is_heard(split):
+    """By the native ear, which passes over every other event, and where a test traces its own code."""
+    ran = run(
+        split,
+        """
+        import pickle, sys
+        def test_value(): assert eval(lib.text("[1, 2]")) == [1, 2]
+        def test_reaching(): eval(lib.text("().__class__.__mro__"))
+        def test_pickled():
+            import pytest
+            with pytest.raises(PermissionError): pickle.loads(lib.pickled())
+        def test_traced():
+            seen = []
+            sys.settrace(lambda frame, *_: seen.append(frame.f_code.co_filename))
+            try: exec(lib.text("x = 1"), {})
+            finally: sys.settrace(None)
+            assert "<string>" in seen and not [file for file in seen if "harness/split/texts" in file]
+        """,
+        **{"src/lib.py": LIB + "def text(t): return t\ndef pickled(): return b'cos\\nsystem\\n(S\"true\"\\ntR.'\n"},
+    )
+    assert set(ran.outcomes().values()) == {"passed"}, ran.failures()
+    told = [tamper for case in ran.frames.values() for tamper in case["phases"][1]["tamper"]]
+    assert any("a text becomes code that says __mro__" in str(tamper) for tamper in told), told
+    assert any("a pickle asks for os.system" in str(tamper) for tamper in told), told
+    assert not any(case["phases"][1]["tamper"] for node, case in ran.frames.items() if "value" in node or "traced" in node)
+
+
+def test_a_test_that_seeds_means_what_the_product_draws(split):
+    ran = run(
+        split,
+        """
+        import random
+        def drawn(seed): return [other.random() for other in [random.Random(seed)] for _ in range(2)]
+        def test_seeded():
+            random.seed(99)
+            assert [lib.draw(), lib.draw()] == drawn(99)
+        def test_the_last_one_counts():
+            lib.draw()
+            random.seed("a")
+            random.seed(7, version=1)
+            assert [lib.draw(), lib.draw()] == drawn(7)
+            random.seed(8)
+        def test_the_next_case_starts_anew():
+            assert lib.draw() not in (drawn(7) + drawn(8) + drawn(99))
+            assert random.random() not in (drawn(7) + drawn(8) + drawn(99))
+        """,
+    )
+    assert set(ran.outcomes().values()) == {"passed"}, ran.failures()

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 ASYNC = """
 import asyncio, pytest
 loops = []
@@ -316,3 +318,29 @@ def test_entropy():
     other = room.attempt(2, seed=5, clock="2028-01-01T00:00:00Z")
     assert read(other, "test_clock")[0] == 1_830_297_600.0
     assert not set(read(other, "test_entropy")) & set(read(first, "test_entropy"))
+
+
+@pytest.mark.parametrize("policy", [{"shared": []}, {}], ids=["split", "shared"])
+def test_hypothesis_takes_no_package_of_the_image_for_the_project(attempt, policy):
+    ran = attempt(
+        {
+            "src/lib.py": "def double(n): return n + n\n",
+            "tests/sealed/test_a.py": """
+import sys
+from hypothesis import given, settings, strategies as st
+from hypothesis.internal import constants_ast
+from lib import double
+@settings(max_examples=2)
+@given(st.integers())
+def test_double(n): assert double(n) == 2 * n
+def test_places():
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    theirs = [file for file in files if file.startswith("/opt/tribunal/")]
+    assert len(theirs) > 50
+    assert [file for file in theirs if constants_ast.is_local_module_file(file)] == []
+    assert constants_ast.is_local_module_file("/tree/src/lib.py")
+""",
+        },
+        policy,
+    )
+    assert set(ran.outcomes().values()) == {"passed"}, ran.failures()
