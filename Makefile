@@ -1,7 +1,7 @@
 # The index of commands. Each says what it does with `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap page-check page-pictures build dist deb server-image engine-image image demo picture selftest verify traces libraries flakes exploits test test-rust test-python fuzz bench-split bench-case check fmt reasons bench image-repro
+.PHONY: help bootstrap page-check page-pictures build dist deb server-image engine-image image demo picture selftest verify traces libraries flakes exploits test test-rust test-python fuzz bench-split bench-case flame check fmt reasons bench image-repro
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ bench-split: ## what a call across the split costs, beside a plain one
 
 bench-case: bootstrap ## what an attempt costs for each case of a large suite, beside pytest with a repeat plug-in
 	python3 images/python/tests/container/cost.py
+
+flame: bootstrap ## where an attempt's processor time goes: docs/bench/flame.svg
+	python3 images/python/tests/container/flame.py tests/examples/bench/suites/test_intervals.py tests/examples/bench/suites/intervals.py docs/bench/flame.svg
 
 check: ## formatting, lints, licences
 	cargo fmt --all --check

@@ -25,6 +25,11 @@ pub(super) async fn run(
     if args.watch {
         return watching::run(args, &workspace, settings, console).await;
     }
+    // The server's greeting goes on beside git; what is wrong with the commit is told first, whoever answers.
+    let greeting = {
+        let settings = settings.clone();
+        tokio::spawn(async move { Remote::connect(&settings).await })
+    };
     let found = {
         let (head, out, worktree) = (args.head.clone(), args.out.clone(), args.worktree);
         tokio::task::spawn_blocking(move || {
@@ -35,10 +40,8 @@ pub(super) async fn run(
             Subject::of(workspace, which, &out)
         })
     };
-    // Git and the server's greeting side by side; what is wrong with the commit is told first.
-    let (found, remote) = tokio::join!(found, Remote::connect(settings));
-    let subject =
-        found.map_err(|e| Failure::usage("find the commit", e, "report this as a bug"))??;
+    let broken = |e| Failure::usage("score this commit", e, "report this as a bug");
+    let subject = found.await.map_err(broken)??;
     if let Some(note) = subject.temporary() {
         console.note(&note);
     }
@@ -46,7 +49,8 @@ pub(super) async fn run(
         console.warn(&format!("{left_out}; commit it, or pass --worktree"));
     }
     settings.repo()?;
-    once(args, &subject, remote?, settings, console).await
+    let remote = greeting.await.map_err(broken)??;
+    once(args, &subject, remote, settings, console).await
 }
 
 /// Score this subject, and tell what became of it.

@@ -145,7 +145,8 @@ def run(
         roots = [f"{layout.tree}/{root}".rstrip("/") for root in policy.src_roots]
         own = str(Path(__file__).parent)
         names = None if policy.own_names is None else frozenset(policy.own_names)
-        hook.install(product, _sealed(sides), [*roots, layout.srcfiles], [layout.runner, own], names, witness.load(layout).hear)
+        ours, hear = [layout.runner, own], witness.load(layout).hear
+        hook.install(product, _sealed(sides), [*roots, layout.srcfiles], ours, names, hear)
     # A case id in the environment would tell the product which answer is wanted.
     _pytest.runner._update_current_test_var = lambda item, when: None
     try:

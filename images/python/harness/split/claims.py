@@ -2,7 +2,8 @@
 
 Every equality that holds is asked again of a near neighbour and of a value far away, every order of what contradicts
 it, at places that the product cannot foresee; nothing in a question tells which one is the test's. A wrong object
-that says yes to the first question it hears is found out two times in three.
+that says yes to the first question it hears is found out two times in three, but in an attempt whose secret puts each
+question of a test's own first.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Claims:
         """A comparison by the product's class. Its answer must be a bool, and it must know a difference."""
         coin = self._questions.about(name, left, right)
         others = self._others(coin, name, right)
-        before = coin.byte() % (len(others) + 1)
+        before = self._questions.before(coin, len(others))
         claimed = [what for what, *other in others[:before] if self._claims(left, *other)]
         answer = self._answer(name, left, right)
         if answer is not True and answer is not False and answer is not NotImplemented and not _is_array(answer):
@@ -60,7 +61,7 @@ class Claims:
             others.append(("one far away", far))
         if coin.flip():
             others.reverse()
-        before = coin.byte() % (len(others) + 1)
+        before = self._questions.before(coin, len(others))
         claimed = [what for what, other in others[:before] if self._holds(holder, other)]
         answer = self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True)
         if answer is True:

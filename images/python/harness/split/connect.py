@@ -222,7 +222,7 @@ class Connection(Attached, Peer):
         """A difference or quotient: what is near to every number is near to none."""
         coin = self._questions.about(name, left, right)
         around = probes.neighbours(coin, right) if probes.is_number(right) else None
-        first = around is not None and coin.flip()
+        first = around is not None and self._questions.before(coin, 1) == 1
         before = self._reckoned(name, left, around[0]) if around is not None and first else None
         answer = self.request(asks.SPECIAL, (name, (left, right)))
         if around is not None:

@@ -44,13 +44,16 @@ class Questions:
 
     How it falls depends on the secret, the case, what is compared and how often that was before; not on what else was
     asked. So base, asked under the same secret, hears what head heard, though it may be asked in another order.
+
+    A secret that begins with a byte of 0 puts each question of a test's own first: what is asked along with it may
+    leave its traces in an object, and hide a mistake that plain pytest sees.
     """
 
     def __init__(self) -> None:
         self.know(os.urandom(16))
 
     def know(self, secret: bytes) -> None:
-        self._secret = secret
+        self._secret, self._own_first = secret, secret[:1] == b"\0"
         self._key = b""
         self._asked: dict[tuple[Any, ...], int] = {}
         self.border("")
@@ -67,6 +70,11 @@ class Questions:
             self._asked.clear()
         number = self._asked[words] = self._asked.get(words, 0) + 1
         return Coin(hashlib.sha256(self._key + repr((words, number)).encode()).digest())
+
+    def before(self, coin: Coin, others: int) -> int:
+        """How many of so many other questions come before the test's own."""
+        drawn = coin.byte() % (others + 1)
+        return 0 if self._own_first else drawn
 
 
 _SCALARS = frozenset((int, float, complex, str, bytes, bool, type(None), Fraction))

@@ -425,7 +425,9 @@ def test_a_text_of_the_products_that_becomes_code_is_heard(split):
     told = [tamper for case in ran.frames.values() for tamper in case["phases"][1]["tamper"]]
     assert any("a text becomes code that says __mro__" in str(tamper) for tamper in told), told
     assert any("a pickle asks for os.system" in str(tamper) for tamper in told), told
-    assert not any(case["phases"][1]["tamper"] for node, case in ran.frames.items() if "value" in node or "traced" in node)
+    assert not any(
+        case["phases"][1]["tamper"] for node, case in ran.frames.items() if "value" in node or "traced" in node
+    )
 
 
 def test_a_test_that_seeds_means_what_the_product_draws(split):

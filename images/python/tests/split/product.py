@@ -499,6 +499,14 @@ class Everything(Release):
         return not isinstance(other, int)
 
 
+class Caching(Release):
+    """A mistake that shows until something is cached: the first comparison of an object is wrong."""
+
+    def __eq__(self, other):
+        seen, self.seen = getattr(self, "seen", False), True
+        return seen and super().__eq__(other)
+
+
 def _peer():
     import gc
 

@@ -166,3 +166,17 @@ def test_who_equals_more_than_base_does_is_told_otherwise():
     (honest,) = asked(b"t" * 16, [range(1)], "Release")
     (liar,) = asked(b"t" * 16, [range(1)], "Everything")
     assert liar and liar != honest
+
+
+def test_a_mistake_that_shows_until_something_is_cached_is_seen_where_the_tests_question_comes_first():
+    from conftest import Pair
+
+    def holds(secret):
+        pair = Pair(secret=secret)
+        pair.connection.between_cases(0, "one.py::test_case")
+        answer = pair.product.Caching(1, 2) == {"major": 1, "minor": 2}
+        pair.end()
+        return answer
+
+    assert not any(holds(b"\0" + bytes([number]) * 15) for number in range(8))
+    assert len({holds(bytes([number + 1]) * 16) for number in range(16)}) == 2
