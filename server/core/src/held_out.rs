@@ -48,14 +48,43 @@ pub fn draw(secret: &[u8; 32], overlay: &Digest, number: u32, policy: &PinPolicy
     }
 }
 
+/// What the product hears first where a test asks it something and the oracle asks along; the secret's first byte says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum First {
+    /// The test's own question, always.
+    Own,
+    /// Whichever the draw puts there.
+    Drawn,
+}
+
+/// Attempts that every case must have for one of them to put a test's own questions first.
+const FEWEST: u32 = 3;
+
+impl First {
+    /// In the property lane's first attempt each question of a test's own comes first, so a mistake that shows only in an
+    /// object that nobody asked yet is seen at least once. A liar that counts on it has all other attempts against it, and
+    /// where some case has too few of them nothing is put first.
+    #[must_use]
+    pub fn of(lane: Lane, number: u32, runs: &Runs) -> Self {
+        let paths = runs.path.iter().map(|path| path.reruns);
+        let fewest = paths.fold(runs.reruns, u32::min);
+        match lane == Lane::Property && number == 0 && fewest >= FEWEST {
+            true => Self::Own,
+            false => Self::Drawn,
+        }
+    }
+}
+
 /// The secret of what the oracle asks the product in passing, for one attempt of a lane on this overlay: 16 bytes in hex.
 /// Base, asked again under the same one, hears what head heard.
-///
-/// In the property lane's first attempt it begins with a byte of 0: there each question of a test's own comes before those
-/// that go with it. So a mistake that shows only in an object that nobody asked yet is seen in one attempt at least; a
-/// liar that counts on it has all others against it.
 #[must_use]
-pub fn questions(secret: &[u8; 32], overlay: &Digest, lane: Lane, number: u32) -> String {
+pub fn questions(
+    secret: &[u8; 32],
+    overlay: &Digest,
+    lane: Lane,
+    number: u32,
+    first: First,
+) -> String {
     let what: &[u8] = match lane {
         Lane::HeldOut => b"questions held-out",
         Lane::Property
@@ -67,9 +96,11 @@ pub fn questions(secret: &[u8; 32], overlay: &Digest, lane: Lane, number: u32) -
         | Lane::Perturbed
         | Lane::BaseCollection => b"questions",
     };
-    let own_first = lane == Lane::Property && number == 0;
     let mut drawn = mac(secret, what, overlay, number);
-    drawn[0] = if own_first { 0 } else { drawn[0].max(1) };
+    drawn[0] = match first {
+        First::Own => 0,
+        First::Drawn => drawn[0].max(1),
+    };
     drawn
         .iter()
         .take(16)
@@ -174,6 +205,20 @@ mod tests {
 
     const FROZEN: &str = r#"{"seed":1685314100,"hash_seed":3154264814,"clock":"2025-07-30T13:17:08Z","source_date_epoch":1664710228}"#;
 
+    #[test]
+    fn a_tests_own_question_comes_first_in_one_attempt_where_others_see_every_case() {
+        let mut runs = Policy::default().runs;
+        assert_eq!(First::of(Lane::Property, 0, &runs), First::Own);
+        assert_eq!(First::of(Lane::Property, 1, &runs), First::Drawn);
+        assert_eq!(First::of(Lane::HeldOut, 0, &runs), First::Drawn);
+        runs.reruns = 2;
+        assert_eq!(First::of(Lane::Property, 0, &runs), First::Drawn);
+        runs.reruns = 7;
+        let few = "[[runs.path]]\nprefix = \"tests/slow/\"\nreruns = 2\n";
+        runs.path = Policy::parse(few.as_bytes()).unwrap().runs.path;
+        assert_eq!(First::of(Lane::Property, 0, &runs), First::Drawn);
+    }
+
     proptest! {
         #[test]
         fn a_draw_is_another_year_within_two_and_moves_the_epoch_along(secret: [u8; 32], overlay: u64, number in 0..64_u32) {
@@ -202,16 +247,19 @@ mod tests {
             other[flip] ^= 1;
             prop_assert_ne!(&draw(&other, &digest(overlay), 0, &policy), &here);
             prop_assert_ne!(&draw(&secret, &digest(overlay ^ 1), 0, &policy), &here);
-            let asked = questions(&secret, &digest(overlay), Lane::Property, 0);
+            let ask = |secret, overlay, lane, number| {
+                questions(secret, &digest(overlay), lane, number, First::Drawn)
+            };
+            let asked = ask(&secret, overlay, Lane::Property, 0);
             prop_assert_eq!(asked.len(), 32);
-            prop_assert!(asked.starts_with("00"));
+            prop_assert!(!asked.starts_with("00"));
+            let own = questions(&secret, &digest(overlay), Lane::Property, 0, First::Own);
+            prop_assert_eq!(own, format!("00{}", &asked[2..]));
             for (secret, overlay, lane, number) in [
                 (&other, overlay, Lane::Property, 0), (&secret, overlay ^ 1, Lane::Property, 0),
                 (&secret, overlay, Lane::HeldOut, 0), (&secret, overlay, Lane::Property, 1),
             ] {
-                let others = questions(secret, &digest(overlay), lane, number);
-                prop_assert_ne!(&others, &asked);
-                prop_assert_eq!(others.starts_with("00"), (lane, number) == (Lane::Property, 0));
+                prop_assert_ne!(ask(secret, overlay, lane, number), asked.clone());
             }
         }
     }

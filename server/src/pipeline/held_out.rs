@@ -178,7 +178,8 @@ impl Run<'_> {
     /// What the oracle's questions are drawn by in this attempt of this overlay.
     pub(super) fn questions(&self, lane: Lane, number: u32) -> Questions {
         let draws = &self.rooms.draws;
-        draws.questions(self.overlay.digest(), lane, number)
+        let runs = &self.plan.patch().policy().runs;
+        draws.questions(self.overlay.digest(), lane, number, runs)
     }
 
     async fn draw_on_head(
