@@ -20,7 +20,7 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "container"))
 
 import room  # noqa: E402
-from sources import Library, dependencies  # noqa: E402
+from sources import CACHE, Library, dependencies  # noqa: E402
 
 UID = "70000:70000"
 SECONDS = 900
@@ -28,6 +28,7 @@ LINE = "\x1eTRIBUNAL-PLAIN "  # plain.py begins its one line with it
 CASE_SECONDS = 240
 MUTANT_CASE_SECONDS = 20
 MEMORY = "1g"
+PACKAGES = {"deps": "/opt/tribunal/deps", "runner": "/opt/tribunal/runner", "tools": "/libraries"}
 NAMES = 900_000  # bytes of names in one order, which is one frame
 # Every attempt is asked by the same draw, so that two of them can be compared; as in a score's first, a test's own
 # question comes first.
@@ -73,12 +74,12 @@ class Ran:
 
 def plain(library: Library, tree: Path, files: Sequence[str]) -> Ran:
     roots = [f"/tree/{entry}".rstrip("/.") or "/tree" for entry in library.pythonpath]
-    path = ":".join([*roots, "/opt/tribunal/deps", "/opt/tribunal/runner"])
+    path = ":".join([*roots, *(f"/packages/{name}/site-packages" for name in PACKAGES)])
     output = contained(
         library, tree,
         ["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "plain", "-o", "addopts=", "-o", "strict_config=false",
          "--rootdir=/tree", "--basetemp=/tmp/pytest", "--continue-on-collection-errors", "--tb=line", "--capture=no", *files],
-        {"PYTHONPATH": f"{path}:/libraries", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )  # fmt: skip
     line = next((line for line in output.split("\n") if line.startswith(LINE)), None)
     if line is None:
@@ -120,6 +121,7 @@ def contained(library: Library, tree: Path, command: Sequence[str], environment:
     words += ["--tmpfs", "/tmp:mode=1777,nosuid,nodev,size=256m", "--tmpfs", "/home/attempt:mode=1777"]
     words += ["--volume", f"{tree}:/tree:ro", "--volume", f"{dependencies(library)}:/opt/tribunal/deps:ro"]
     words += ["--volume", f"{TESTS / 'libraries'}:/libraries:ro", "--volume", f"{TESTS}:/tests:ro"]
+    words += ["--volume", f"{packages()}:/packages:ro"]
     words += ["--volume", f"{room.HARNESS}:/harness:ro", "--workdir", "/tree"]
     environment = {
         "HOME": "/home/attempt", "TZ": "UTC", "COLUMNS": "80", "LINES": "24", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8",
@@ -133,6 +135,17 @@ def contained(library: Library, tree: Path, command: Sequence[str], environment:
     except subprocess.TimeoutExpired:
         return "time-out"
     return done.stdout.decode("utf-8", "replace") + done.stderr.decode("utf-8", "replace")
+
+
+def packages() -> Path:
+    """Where plain pytest finds what is not the project's: Hypothesis tells it from the project by this folder's name."""
+    place = CACHE / "packages"
+    for name, target in PACKAGES.items():
+        link = place / name / "site-packages"
+        if not link.is_symlink():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(target)
+    return place
 
 
 def scored(
