@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use tribunal_core::held_out::{self, First};
+use tribunal_core::held_out;
 use tribunal_core::id::Digest;
 use tribunal_core::outcome::{Lane, Pins};
 use tribunal_core::policy::{PinPolicy, Runs};
@@ -91,13 +91,12 @@ impl Draws {
     /// What the oracle's questions are drawn by in one attempt.
     #[must_use]
     pub fn questions(&self, overlay: &Digest, lane: Lane, number: u32, runs: &Runs) -> Questions {
-        let first = First::of(lane, number, runs);
         Questions(held_out::questions(
             &self.secret,
             overlay,
             lane,
             number,
-            first,
+            runs,
         ))
     }
 }

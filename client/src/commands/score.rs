@@ -48,8 +48,7 @@ pub(super) async fn run(
     if let Some(left_out) = subject.left_out() {
         console.warn(&format!("{left_out}; commit it, or pass --worktree"));
     }
-    settings.repo()?;
-    let remote = greeting.await.map_err(broken)??;
+    let remote = async { greeting.await.map_err(broken)? };
     once(args, &subject, remote, settings, console).await
 }
 
@@ -57,11 +56,12 @@ pub(super) async fn run(
 pub(super) async fn once(
     args: &cli::Score,
     subject: &Subject,
-    remote: Remote,
+    remote: impl Future<Output = Result<Remote, Failure>>,
     settings: &Settings,
     console: &mut Console,
 ) -> Result<Exit, Failure> {
     let repo = settings.repo()?;
+    let remote = remote.await?;
     let progress = Progress::on(console);
     let asked = Asked {
         head: subject.head(),

@@ -79,10 +79,10 @@ impl Watched {
         console.note(&format!("scoring {head}"));
         let which = Which::Revision(head.as_str());
         let scored = match Subject::of(workspace.clone(), which, &args.out) {
-            Ok(subject) => match Remote::connect(settings).await {
-                Ok(remote) => once(args, &subject, remote, settings, console).await,
-                Err(failure) => Err(failure),
-            },
+            Ok(subject) => {
+                let remote = Remote::connect(settings);
+                once(args, &subject, remote, settings, console).await
+            }
             Err(failure) => Err(failure),
         };
         self.head = Some(head);

@@ -7,8 +7,8 @@
 use super::{Workspace, WorkspaceError};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Cursor, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::process::{Child, Output, Stdio};
+use std::io::{Cursor, Read as _, Seek as _, SeekFrom};
+use std::process::{Child, Output};
 use tribunal_core::id::CommitId;
 
 /// A bundle on disk, gone with this value.
@@ -195,11 +195,14 @@ fn parents_cut_off(
     Ok(parents)
 }
 
-/// `git pack-objects` at work; killed where nobody waits for its end.
+/// `git pack-objects` at work.
 struct Packing {
-    child: Child,
+    git: Running,
     pack: File,
 }
+
+/// A git that is killed where nobody waits for its end.
+struct Running(Child);
 
 const PACK: [&str; 6] = [
     "pack-objects",
@@ -213,53 +216,41 @@ const PACK: [&str; 6] = [
 impl Packing {
     fn start(workspace: &Workspace, revisions: &[String]) -> Result<Self, WorkspaceError> {
         let pack = tempfile::tempfile().map_err(spool)?;
-        let mut child = workspace
-            .git
-            .command(PACK)
-            .stdin(Stdio::piped())
-            .stdout(pack.try_clone().map_err(spool)?)
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(super::git::no_git)?;
-        let stdin = child.stdin.take();
-        let packing = Self { child, pack };
-        let mut order = revisions.join("\n");
-        order.push('\n');
-        // The order is a few ids; git reads all of it before it writes. Where it left before, its end says why.
-        let told = stdin.map_or(Ok(()), |mut stdin| stdin.write_all(order.as_bytes()));
-        match told {
-            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(spool(e)),
-            _ => Ok(packing),
-        }
+        let out = pack.try_clone().map_err(spool)?;
+        let order = revisions.join("\n") + "\n";
+        let git = workspace.git.start(&PACK, &order, out.into())?;
+        Ok(Self {
+            git: Running(git),
+            pack,
+        })
     }
 
     /// The whole pack, and its bytes.
     fn end(mut self) -> Result<(File, u64), WorkspaceError> {
-        let mut said = Vec::new();
-        if let Some(mut stderr) = self.child.stderr.take() {
-            stderr.read_to_end(&mut said).map_err(spool)?;
+        let child = &mut self.git.0;
+        let mut stderr = Vec::new();
+        if let Some(mut said) = child.stderr.take() {
+            said.read_to_end(&mut stderr).map_err(spool)?;
         }
-        let status = self.child.wait().map_err(super::git::no_git)?;
+        let status = child.wait().map_err(super::git::no_git)?;
         if !status.success() {
-            let stdout = Vec::new();
             let output = Output {
                 status,
-                stdout,
-                stderr: said,
+                stdout: Vec::new(),
+                stderr,
             };
             return Err(super::git::said_no(&PACK, &output));
         }
-        let mut pack = self.pack.try_clone().map_err(spool)?;
-        let size = pack.seek(SeekFrom::End(0)).map_err(spool)?;
-        Ok((pack, size))
+        let size = self.pack.seek(SeekFrom::End(0)).map_err(spool)?;
+        Ok((self.pack, size))
     }
 }
 
-impl Drop for Packing {
+impl Drop for Running {
     fn drop(&mut self) {
         // After its end both do nothing.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

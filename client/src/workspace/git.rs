@@ -5,9 +5,9 @@
 //! or grafts: history is what the commit objects say.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use tribunal_core::text::{shown, shown_block};
 
 use super::WorkspaceError;
@@ -102,23 +102,25 @@ impl Git {
         self.command(args).output().map_err(no_git)
     }
 
-    /// The same with this text on its stdin. Few words: git reads all of them before it has much to say.
+    /// Started, and told this text on its stdin. Few words: git reads all of them before it has much to say.
     ///
     /// # Errors
     /// Git is not there.
-    pub fn told(&self, args: &[&str], text: &str) -> Result<Output, WorkspaceError> {
+    pub fn start(&self, args: &[&str], text: &str, out: Stdio) -> Result<Child, WorkspaceError> {
         let mut command = self.command(args);
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = piped.stderr(Stdio::piped()).spawn().map_err(no_git)?;
-        let told = child
-            .stdin
-            .take()
-            .map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
-        let output = child.wait_with_output().map_err(no_git)?;
-        if output.status.success() {
-            told.map_err(|e| WorkspaceError::Io("what git is told".to_owned(), e))?;
+        let piped = command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.stdout(out).spawn().map_err(no_git)?;
+        let stdin = child.stdin.take();
+        let told = stdin.map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
+        match told {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(WorkspaceError::Io("what git is told".to_owned(), e))
+            }
+            // One that left before it heard everything says why when it is waited for.
+            _ => Ok(child),
         }
-        Ok(output)
     }
 
     /// Run to the end; its stdout where it succeeds.

@@ -18,6 +18,7 @@ pub use trees::Blob;
 pub use worktree::Worktree;
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use tribunal_core::id::CommitId;
 use tribunal_core::text::shown;
 
@@ -152,7 +153,8 @@ impl Workspace {
             .iter()
             .map(|id| format!("{id}^{{commit}}\n"))
             .collect();
-        let output = self.git.told(&args, &asked)?;
+        let child = self.git.start(&args, &asked, Stdio::piped())?;
+        let output = child.wait_with_output().map_err(git::no_git)?;
         let answers = String::from_utf8_lossy(&output.stdout).into_owned();
         // Of what is not there, or is no commit, it says so in more words.
         let here = commits.iter().zip(answers.lines());

@@ -48,42 +48,23 @@ pub fn draw(secret: &[u8; 32], overlay: &Digest, number: u32, policy: &PinPolicy
     }
 }
 
-/// What the product hears first where a test asks it something and the oracle asks along; the secret's first byte says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum First {
-    /// The test's own question, always.
-    Own,
-    /// Whichever the draw puts there.
-    Drawn,
-}
-
 /// Attempts that every case must have for one of them to put a test's own questions first.
 const FEWEST: u32 = 3;
 
-impl First {
-    /// In the property lane's first attempt each question of a test's own comes first, so a mistake that shows only in an
-    /// object that nobody asked yet is seen at least once. A liar that counts on it has all other attempts against it, and
-    /// where some case has too few of them nothing is put first.
-    #[must_use]
-    pub fn of(lane: Lane, number: u32, runs: &Runs) -> Self {
-        let paths = runs.path.iter().map(|path| path.reruns);
-        let fewest = paths.fold(runs.reruns, u32::min);
-        match lane == Lane::Property && number == 0 && fewest >= FEWEST {
-            true => Self::Own,
-            false => Self::Drawn,
-        }
-    }
-}
-
 /// The secret of what the oracle asks the product in passing, for one attempt of a lane on this overlay: 16 bytes in hex.
 /// Base, asked again under the same one, hears what head heard.
+///
+/// It begins with a byte of 0 in the property lane's first attempt, and nowhere else: there each question of a test's own
+/// comes before those that go with it, so a mistake that shows only in an object that nobody asked yet is seen at least
+/// once. A liar that counts on it has all other attempts against it, and where some case has too few of them nothing is
+/// put first.
 #[must_use]
 pub fn questions(
     secret: &[u8; 32],
     overlay: &Digest,
     lane: Lane,
     number: u32,
-    first: First,
+    runs: &Runs,
 ) -> String {
     let what: &[u8] = match lane {
         Lane::HeldOut => b"questions held-out",
@@ -96,11 +77,11 @@ pub fn questions(
         | Lane::Perturbed
         | Lane::BaseCollection => b"questions",
     };
+    let paths = runs.path.iter().map(|path| path.reruns);
+    let fewest = paths.fold(runs.reruns, u32::min);
+    let own_first = lane == Lane::Property && number == 0 && fewest >= FEWEST;
     let mut drawn = mac(secret, what, overlay, number);
-    drawn[0] = match first {
-        First::Own => 0,
-        First::Drawn => drawn[0].max(1),
-    };
+    drawn[0] = if own_first { 0 } else { drawn[0].max(1) };
     drawn
         .iter()
         .take(16)
@@ -207,16 +188,26 @@ mod tests {
 
     #[test]
     fn a_tests_own_question_comes_first_in_one_attempt_where_others_see_every_case() {
-        let mut runs = Policy::default().runs;
-        assert_eq!(First::of(Lane::Property, 0, &runs), First::Own);
-        assert_eq!(First::of(Lane::Property, 1, &runs), First::Drawn);
-        assert_eq!(First::of(Lane::HeldOut, 0, &runs), First::Drawn);
-        runs.reruns = 2;
-        assert_eq!(First::of(Lane::Property, 0, &runs), First::Drawn);
-        runs.reruns = 7;
-        let few = "[[runs.path]]\nprefix = \"tests/slow/\"\nreruns = 2\n";
-        runs.path = Policy::parse(few.as_bytes()).unwrap().runs.path;
-        assert_eq!(First::of(Lane::Property, 0, &runs), First::Drawn);
+        let own_first = |lane, number, policy: &str| {
+            let runs = Policy::parse(policy.as_bytes()).unwrap().runs;
+            // One draw in 256 would begin with a 0 of its own.
+            let draws: Vec<bool> = (0..600_u32)
+                .map(|n| {
+                    let overlay = Digest::of(&n.to_be_bytes());
+                    questions(&[7; 32], &overlay, lane, number, &runs).starts_with("00")
+                })
+                .collect();
+            assert!(draws.iter().all(|draw| *draw == draws[0]));
+            draws[0]
+        };
+        let slow =
+            |reruns: u32| format!("[[runs.path]]\nprefix = \"tests/slow/\"\nreruns = {reruns}\n");
+        assert!(own_first(Lane::Property, 0, ""));
+        assert!(own_first(Lane::Property, 0, &slow(3)));
+        assert!(!own_first(Lane::Property, 0, &slow(2)));
+        assert!(!own_first(Lane::Property, 0, "[runs]\nreruns = 2\n"));
+        assert!(!own_first(Lane::Property, 1, ""));
+        assert!(!own_first(Lane::HeldOut, 0, ""));
     }
 
     proptest! {
@@ -240,7 +231,7 @@ mod tests {
 
         #[test]
         fn everything_that_goes_in_matters(secret: [u8; 32], flip in 0..32_usize, overlay: u64) {
-            let policy = Policy::default().pins;
+            let Policy { pins: policy, runs, .. } = Policy::default();
             let digest = |n: u64| Digest::of(&n.to_be_bytes());
             let here = draw(&secret, &digest(overlay), 0, &policy);
             let mut other = secret;
@@ -248,16 +239,13 @@ mod tests {
             prop_assert_ne!(&draw(&other, &digest(overlay), 0, &policy), &here);
             prop_assert_ne!(&draw(&secret, &digest(overlay ^ 1), 0, &policy), &here);
             let ask = |secret, overlay, lane, number| {
-                questions(secret, &digest(overlay), lane, number, First::Drawn)
+                questions(secret, &digest(overlay), lane, number, &runs)
             };
-            let asked = ask(&secret, overlay, Lane::Property, 0);
+            let asked = ask(&secret, overlay, Lane::Property, 1);
             prop_assert_eq!(asked.len(), 32);
-            prop_assert!(!asked.starts_with("00"));
-            let own = questions(&secret, &digest(overlay), Lane::Property, 0, First::Own);
-            prop_assert_eq!(own, format!("00{}", &asked[2..]));
             for (secret, overlay, lane, number) in [
-                (&other, overlay, Lane::Property, 0), (&secret, overlay ^ 1, Lane::Property, 0),
-                (&secret, overlay, Lane::HeldOut, 0), (&secret, overlay, Lane::Property, 1),
+                (&other, overlay, Lane::Property, 1), (&secret, overlay ^ 1, Lane::Property, 1),
+                (&secret, overlay, Lane::HeldOut, 1), (&secret, overlay, Lane::Property, 2),
             ] {
                 prop_assert_ne!(ask(secret, overlay, lane, number), asked.clone());
             }

@@ -23,7 +23,7 @@ Hear = Callable[[tuple[str, ...], Callable[[str, tuple[Any, ...]], None]], None]
 _STANDARD = os.path.dirname(os.__file__) + "/"
 # These make code of names that are checked before: of fields, of members.
 _MAKERS = tuple(_STANDARD + name for name in ("dataclasses.py", "collections/__init__.py", "enum.py"))
-_EVENTS = ("exec", "pickle.find_class")
+_EVENTS = _EXEC, _FIND_CLASS = "exec", "pickle.find_class"
 _MOST = 400  # names of one text that are looked at
 _PUBLIC = frozenset(f"__{name}__" for name in ["init", "name", "repr", "str", "all", "doc", "slots", "version",
 "post_init", "file", "annotations", "module", "qualname", "firstlineno", "static_attributes", "classcell",
@@ -78,9 +78,9 @@ class Texts:
             hear(_EVENTS, self._heard)
 
     def _heard(self, event: str, args: tuple[Any, ...]) -> None:
-        if event == _EVENTS[0]:
+        if event == _EXEC:
             self._run(args[0])
-        elif event == _EVENTS[1]:
+        elif event == _FIND_CLASS:
             self._unpickled(str(args[0]), str(args[1]))
 
     def _run(self, code: Any) -> None:
