@@ -3,16 +3,13 @@
 What cannot be read counts as zero: the callers compare before and after.
 """
 
-from pathlib import Path
+from . import kernel
 
-ROOT = Path("/sys/fs/cgroup")
+ROOT = "/sys/fs/cgroup"
 
 
 def _read(path: str) -> str:
-    try:
-        return (ROOT / path).read_text()
-    except OSError:
-        return ""
+    return kernel.text(f"{ROOT}/{path}") or ""
 
 
 def _field(path: str, name: str) -> int:

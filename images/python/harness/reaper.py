@@ -6,13 +6,16 @@ somebody asks for it.
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
+
+from . import kernel
 
 _PF_EXITING = 0x4  # of a task's flags in /proc/PID/stat: linux/sched.h
+_STATE, _OWNER = re.compile(r"^State:\t(\w)", re.MULTILINE), re.compile(r"^Uid:\t(\d+)", re.MULTILINE)
 CONVERGE_SECONDS = 30.0  # a bomb shares PID 1's processor while it is cleared away
 
 
@@ -154,45 +157,42 @@ def living(uids: Collection[int]) -> list[tuple[int, int]]:
 
 
 def _owner(pid: str) -> int | None:
-    try:
-        text = Path("/proc", pid, "status").read_text(errors="replace")
-    except OSError:
+    text = kernel.text(f"/proc/{pid}/status")
+    if text is None:
         return None
-    fields = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
-    if fields.get("State", "").startswith(("Z", "X")):
+    # The name comes first and has no line break: the kernel escapes it.
+    state, owners = _STATE.search(text), _OWNER.search(text)
+    if state is None or owners is None or state[1] in "ZX":
         return None
-    owners = fields.get("Uid", "").split()
-    return int(owners[0]) if owners else None
+    return int(owners[1])
 
 
 def is_leaving(pid: int) -> bool:
     """Whether a process has begun to end, though it may not be there to be reaped yet: its descriptors close before."""
     try:
-        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        after_name = (kernel.text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
         return bool(int(after_name[6]) & _PF_EXITING)
-    except (OSError, IndexError, ValueError):
+    except (IndexError, ValueError):
         return False
 
 
-def run_delay_ms(pid: int) -> float:
-    """The most that any one thread of a process waited for a processor that somebody else had.
+@dataclass(frozen=True)
+class Scheduled:
+    """What the scheduler says of the threads that a process has now."""
+
+    ran_ms: float  # all of them together
+    delay_ms: float
+    """The most that any one waited for a processor that somebody else had.
 
     Not their sum: threads that crowd each other out could make that as large as they like, and so look starved.
     """
-    return max((waited for _, waited in _scheduled(pid)), default=0) / 1e6
 
 
-def run_ms(pid: int) -> float:
-    """How long the threads that a process has now had a processor."""
-    return sum(ran for ran, _ in _scheduled(pid)) / 1e6
-
-
-def _scheduled(pid: int) -> list[tuple[int, int]]:
-    """Of each thread, in nanoseconds: the time on a processor, and the time it waited for one."""
-    times = []
+def scheduled(pid: int) -> Scheduled:
+    ran, delay = 0, 0
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError, ValueError):
-                ran, waited, _ = map(int, Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split())
-                times.append((ran, waited))
-    return times
+            with contextlib.suppress(ValueError):
+                had, waited, _ = map(int, (kernel.text(f"/proc/{pid}/task/{thread}/schedstat") or "").split())
+                ran, delay = ran + had, max(delay, waited)
+    return Scheduled(ran / 1e6, delay / 1e6)

@@ -221,7 +221,6 @@ class Supervisor:
             summary = self._watched(configured.policy, crew, task, deck)
         finally:
             crew.end()
-        self._clean(place.owner)
         if not overlay.unchanged():
             raise AttemptFailed("src changed under an attempt")
         self._server.send(

@@ -18,11 +18,11 @@ from typing import Any, Protocol
 from . import cgroup
 from .frames import JSON, FrameError, MarkedFrames, Message, decode_json
 from .output import Output
-from .reaper import Exit, Reaper, is_leaving, run_delay_ms, run_ms
+from .reaper import Exit, Reaper, is_leaving, scheduled
 from .record import ForeignRecord, Ledger
 
 RECORD_LIMIT = 1 << 19
-REST = 0.005  # seconds for which what an attempt writes may gather in its pipes
+REST = 0.02  # seconds for which what an attempt writes may gather in its pipes
 _READ = 1 << 18
 
 
@@ -89,8 +89,9 @@ class Watch:
         self._case_since: float | None = None
         self._wall = self._delay = 0.0
         # Before anybody waited for it.
-        self._ahead = sum(run_ms(each) for each in self._present())
-        self._waited = {each: run_delay_ms(each) for each in self._present()}
+        until_now = {each: scheduled(each) for each in self._present()}
+        self._ahead = sum(each.ran_ms for each in until_now.values())
+        self._waited = {pid: each.delay_ms for pid, each in until_now.items()}
         self._before = (cgroup.oom_kills(), cgroup.cpu_ms(), time.process_time())
 
     def until_it_ends(self, order: bytes, wake: int) -> None:
@@ -140,7 +141,7 @@ class Watch:
                 if written and self._limits.rest:
                     urgent.select(self._limits.rest)
         self._wall = (time.monotonic() - self._started) * 1000
-        delays = [run_delay_ms(each) - before for each, before in self._waited.items()]
+        delays = [scheduled(each).delay_ms - before for each, before in self._waited.items()]
         self._delay = min(self._wall, max(0.0, *delays))  # a kernel's account of it can jump
 
     def _present(self) -> list[int]:

@@ -77,9 +77,9 @@ async fn configure(line: &mut Line, order: &RunOrder, uids: &UidRange) -> Result
     line.order(&Order::Configure(Box::new(configure))).await
 }
 
-/// Carry out the order over the line.
+/// Carry out the order over the line. The harness at its other end stays until [`farewell`].
 pub(crate) async fn converse(
-    line: Line,
+    line: &mut Line,
     stage: Stage<'_>,
     room: &mut dyn Autopsy,
 ) -> Result<RunFacts, Aborted> {
@@ -96,7 +96,6 @@ pub(crate) async fn converse(
     };
     talk.tell(RunEvent::Ready).await;
     let attempts = talk.all_attempts(room).await?;
-    talk.farewell().await;
     Ok(RunFacts {
         attempts,
         digests: learned.digests,
@@ -105,6 +104,13 @@ pub(crate) async fn converse(
         plan: learned.plan,
         marks: learned.marks,
     })
+}
+
+/// Nothing more is asked. The harness may leave by itself; the room is removed anyway, so nothing here can fail a run.
+pub(crate) async fn farewell(line: &mut Line) {
+    if line.order(&Order::Bye).await.is_ok() {
+        line.hang_up().await;
+    }
 }
 
 fn internal(message: impl Into<String>) -> Aborted {
@@ -134,7 +140,7 @@ fn check(order: &RunOrder) -> Result<(), Aborted> {
 }
 
 struct Talk<'a> {
-    line: Line,
+    line: &'a mut Line,
     stage: Stage<'a>,
     uids_seen: HashSet<u32>,
     /// Attempts begun, repeated ones too. From the first on, the room's death is the candidate's.
@@ -195,7 +201,7 @@ impl Talk<'_> {
     async fn prepare(&mut self) -> Result<Learned, Stop> {
         let order = self.stage.order;
         match self.stage.starts {
-            Begun::No => configure(&mut self.line, order, self.stage.uids).await?,
+            Begun::No => configure(self.line, order, self.stage.uids).await?,
             Begun::Warm => {}
         }
         let size = order.src_tar.len();
@@ -545,13 +551,6 @@ impl Talk<'_> {
     async fn tell(&mut self, event: RunEvent) {
         // A watcher that went away does not end the run.
         let _gone = self.stage.events.send(event).await;
-    }
-
-    /// The harness may leave by itself; the room is removed anyway, so nothing here can fail the run.
-    async fn farewell(&mut self) {
-        if self.line.order(&Order::Bye).await.is_ok() {
-            self.line.hang_up().await;
-        }
     }
 }
 

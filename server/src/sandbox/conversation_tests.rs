@@ -6,7 +6,7 @@
 )]
 
 use super::autopsy::{Autopsy, Death, Life};
-use super::conversation::{Begun, Stage, converse};
+use super::conversation::{Begun, Stage, converse, farewell};
 use super::frames::{self, Decoder, Frame};
 use super::line::{Line, Patience};
 use super::turns::Turns;
@@ -218,7 +218,7 @@ where
     let (events, mut heard) = mpsc::channel::<RunEvent>(64);
     let listening = tokio::spawn(async move { while heard.recv().await.is_some() {} });
     let facts = async {
-        let line = Line::open(chunks, Box::new(outgoing), impatient(), &mut room).await?;
+        let mut line = Line::open(chunks, Box::new(outgoing), impatient(), &mut room).await?;
         let stage = Stage {
             order: &order,
             uids: &uids,
@@ -226,7 +226,9 @@ where
             events: &events,
             starts: Begun::No,
         };
-        converse(line, stage, &mut room).await
+        let facts = converse(&mut line, stage, &mut room).await;
+        farewell(&mut line).await;
+        facts
     };
     let facts = tokio::time::timeout(Duration::from_secs(120), facts)
         .await

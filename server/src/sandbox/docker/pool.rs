@@ -254,6 +254,7 @@ async fn make(
         })?;
     }
     let src = SrcSpace::of(&order.src_tar)?.ample();
+    room::caller_first(closing).await;
     // It waits for its turn on the cores like an attempt: attempts that run keep theirs.
     let engine = inner.engine.get().await?;
     let _turn = tokio::select! {

@@ -33,6 +33,9 @@ use tribunal_core::text::shown_bytes;
 const STDERR: usize = 64 << 10;
 /// How PID 1 leaves when it is told to, which only the engine can do: an engine that shuts down ends its containers.
 const STOPPED: i64 = 143;
+/// A score goes first: what its room costs to end waits this long, and so does what the next score's room costs to make.
+/// A caller that is close by has its verdicts by then.
+pub(super) const CALLER_FIRST: Duration = Duration::from_millis(150);
 /// After the line has ended, how long PID 1 may take to be seen dead.
 const DYING: Duration = Duration::from_secs(20);
 
@@ -46,7 +49,7 @@ pub(super) struct Open {
 }
 
 /// Run the order in a container of its own: one that is ready, or a new one. It is gone when this fails; after a run that
-/// went well it goes while the verdict is made, and [`super::DockerSandbox::drain`] waits for that.
+/// went well it goes soon after, its ids with it, and [`super::DockerSandbox::drain`] waits for that.
 pub(super) async fn run(
     inner: Arc<Inner>,
     mut order: RunOrder,
@@ -70,7 +73,7 @@ pub(super) async fn run(
     };
     let Open {
         container,
-        line,
+        mut line,
         mut pid1,
         uids,
         ..
@@ -87,12 +90,17 @@ pub(super) async fn run(
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(inner.owned.why_cancelled()),
-            facts = conversation::converse(line, stage, &mut pid1) => facts,
+            facts = conversation::converse(&mut line, stage, &mut pid1) => facts,
         }
     };
     match facts {
         Ok(facts) => {
-            leave(&inner, container, uids);
+            inner.owned.background(|closing| async move {
+                caller_first(&closing).await;
+                conversation::farewell(&mut line).await;
+                container.remove().await;
+                drop(uids);
+            });
             Ok(facts)
         }
         Err(aborted) => {
@@ -160,16 +168,17 @@ impl Open {
 
     /// End it while its caller goes on.
     pub(super) fn leave(self, inner: &Arc<Inner>) {
-        leave(inner, self.container, self.uids);
+        let (container, uids) = (self.container, self.uids);
+        inner.owned.background(|_| async move {
+            container.remove().await;
+            drop(uids);
+        });
     }
 }
 
-/// The container goes while its caller goes on; its ids are free once it is gone.
-fn leave(inner: &Arc<Inner>, container: Container, uids: UidRange) {
-    inner.owned.background(|_| async move {
-        container.remove().await;
-        drop(uids);
-    });
+/// Let a score that has just run have the machine.
+pub(super) async fn caller_first(closing: &CancellationToken) {
+    let _early = tokio::time::timeout(CALLER_FIRST, closing.cancelled()).await;
 }
 
 async fn enter(

@@ -180,7 +180,7 @@ async fn run(
     let work = async {
         let patience = Patience::default();
         let chunks = ReceiverStream::new(chunks).boxed();
-        let line = Line::open(chunks, Box::new(outgoing), patience, &mut room).await?;
+        let mut line = Line::open(chunks, Box::new(outgoing), patience, &mut room).await?;
         let stage = Stage {
             order: &order,
             uids: &uids,
@@ -188,7 +188,9 @@ async fn run(
             events: &events,
             starts: Begun::No,
         };
-        conversation::converse(line, stage, &mut room).await
+        let facts = conversation::converse(&mut line, stage, &mut room).await;
+        conversation::farewell(&mut line).await;
+        facts
     };
     // The harness lives beside its conversation; killed, it goes first and the line ends.
     let playing = async {
