@@ -27,7 +27,7 @@ from .forward import (
     special,
 )  # fmt: skip
 from .mirror import COMPARISONS, OWN_WAY, SPECIALS, Built, MirrorMeta
-from .probes import ARITHMETIC, REDUCING
+from .probes import ARITHMETIC, REDUCING, WHOLE
 from .proxies import Proxy, ValueProxy
 from .raised import RaisedProxy
 from .stdlib import resolve
@@ -85,6 +85,8 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
             body[name] = special(name)
         elif name in REDUCING:
             body[name] = reduction(name)
+        elif name in WHOLE:
+            body[name] = special(name)
         elif name not in ("__copy__", "__deepcopy__"):
             body[name] = function
     for name in facts["specials"]:

@@ -14,14 +14,15 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import asks, near, twins
+from . import asks, near, probes, twins
 
 if TYPE_CHECKING:
     from .connect import Connection
 
 _EQUALITY = ("__eq__", "__ne__")
 _CONTAINERS = frozenset((dict, list, set, OrderedDict, Counter, defaultdict, deque))
-_OPPOSITE = {"__lt__": "__gt__", "__le__": "__gt__", "__gt__": "__lt__", "__ge__": "__lt__"}
+_OPPOSITE = {"__lt__": ("__gt__", "__ge__"), "__le__": ("__gt__", "__ge__"), "__gt__": ("__lt__", "__le__"),
+             "__ge__": ("__lt__", "__le__")}  # fmt: skip
 
 
 class Claims:
@@ -38,25 +39,25 @@ class Claims:
     def compare(self, name: str, left: Any, right: Any) -> Any:
         """A comparison by the product's class. Its answer must be a bool, and it must know a difference."""
         coin = self._questions.about(name, left, right)
-        others = self._others(coin, name, right)
+        others = self._others(coin, name, left, right)
         before = self._questions.before(coin, len(others))
         claimed = [what for what, *other in others[:before] if self._claims(left, *other)]
         answer = self._answer(name, left, right)
+        # All of them whatever the answer is: an object that only denies would know the last question for the test's.
+        claimed += [what for what, *other in others[before:] if self._claims(left, *other)]
         if answer is not True and answer is not False and answer is not NotImplemented and not _is_array(answer):
             self._tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
             return answer
-        if _says(name, answer):
-            claimed += [what for what, *other in others[before:] if self._claims(left, *other)]
-            if claimed:
-                known = f"{type(left).__qualname__}.{name} of a {type(right).__name__}"
-                self._tamper("universal-equality", f"{known} holds for {' and '.join(sorted(claimed))} as well")
+        if claimed and _says(name, answer):
+            known = f"{type(left).__qualname__}.{name} of a {type(right).__name__}"
+            self._tamper("universal-equality", f"{known} holds for {' and '.join(sorted(claimed))} as well")
         return answer
 
     def contains(self, holder: Any, item: Any) -> Any:
         """`in`: a container that holds what was made here and now holds everything."""
         coin = self._questions.about("__contains__", holder, item)
         others: list[tuple[str, Any]] = [("what is new", twins.fresh(item))]
-        far = near.far(coin, item)
+        far = near.far(self._questions.others(coin, item), item)
         if far is not None:
             others.append(("one far away", far))
         if coin.flip():
@@ -64,11 +65,10 @@ class Claims:
         before = self._questions.before(coin, len(others))
         claimed = [what for what, other in others[:before] if self._holds(holder, other)]
         answer = self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True)
-        if answer is True:
-            claimed += [what for what, other in others[before:] if self._holds(holder, other)]
-            if claimed:
-                held = " and ".join(sorted(claimed))
-                self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__ holds for {held} as well")
+        claimed += [what for what, other in others[before:] if self._holds(holder, other)]
+        if claimed and answer is True:
+            held = " and ".join(sorted(claimed))
+            self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__ holds for {held} as well")
         return answer
 
     def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
@@ -79,19 +79,32 @@ class Claims:
             if self._asked(lambda: self._connection.request(asks.METHOD, other) is True):
                 self._tamper("universal-equality", f"{type(instance).__qualname__}.{name}")
 
-    def _others(self, coin: twins.Coin, name: str, right: Any) -> list[tuple[str, str, Any]]:
+    def around(self, coin: twins.Coin, value: Any) -> list[Any]:
+        """What a test's own operand is reckoned along with: the very values that it is compared along with."""
+        settled = self._questions.others(coin, value)
+        neighbour = near.near(settled, value)
+        found = [each for each in (neighbour, self._far(settled, value, neighbour)) if each is not None]
+        return found[::-1] if coin.flip() else found
+
+    @staticmethod
+    def _far(coin: twins.Coin, value: Any, neighbour: Any) -> Any:
+        other = probes.away(coin, value, neighbour) if probes.is_number(value) and neighbour is not None else None
+        return twins.twin(coin, value) if other is None else other
+
+    def _others(self, coin: twins.Coin, name: str, left: Any, right: Any) -> list[tuple[str, str, Any]]:
         """What must not be claimed along with it: comparisons and their right sides, and what they are."""
-        neighbour = near.near(coin, right)
+        settled = self._questions.others(coin, right)
         if name in _EQUALITY:
-            far = twins.twin(coin, right)
+            neighbour = near.near(settled, right)
+            far = self._far(settled, right, neighbour)
             others = [("one far away", name, far)] if far is not None else []
             others += [("one near it", name, neighbour)] if neighbour is not None else []
         else:
-            end = twins.extreme(name, right)
+            end = twins.extreme(coin, name, right)
             others = [] if end is None else [("the end", name, end)]
             beyond = twins.beyond(name, right)
             if beyond is not None:
-                others.append(("the other side", _OPPOSITE[name], beyond))
+                others.append(("the other side", _opposite(left, name), beyond))
         if coin.flip():
             others.reverse()
         return others
@@ -123,6 +136,13 @@ class Claims:
         finally:
             if not nested:
                 self._asking.discard(ident)
+
+
+def _opposite(left: Any, name: str) -> str:
+    """The contrary comparison that this object's class has."""
+    strict, loose = _OPPOSITE[name]
+    has = any(strict in vars(part) for part in type(left).__mro__[:-1])
+    return strict if has else loose
 
 
 def _says(name: str, answer: Any) -> bool:

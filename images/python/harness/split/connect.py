@@ -31,7 +31,7 @@ from .stdlib import resolve, value_base
 REVERSE = 2
 _WITH_A_LOOP = (asks.CALL, asks.METHOD)
 _LOOKS = (asks.ITER, asks.CHUNK, asks.STEP, asks.COMPARE)
-_NO_END = (asks.CALL, asks.METHOD, asks.GETATTR, asks.LOOKUP)
+_NO_END = (asks.CALL, asks.METHOD, asks.GETATTR, asks.LOOKUP, asks.COMPARE, asks.SPECIAL)
 _BAGS = (argparse.Namespace, types.SimpleNamespace)
 _STEPS = ("__next__", "next", "send", "throw")
 
@@ -57,7 +57,7 @@ class Connection(Attached, Peer):
         self._guard = Guard(self, sealed, tamper)
         self._questions = twins.Questions()
         self.claims = Claims(self, self._questions, tamper)
-        self.kept = Kept(lambda what: tamper("lied", what))
+        self.kept = Kept(lambda what: tamper("lied", what), sealed)
         self._looks: dict[int, tuple[Any, ...]] = {}
         self._shadows: dict[int, tuple[Any, Any]] = {}
         self._reads = Reads(lambda what: tamper("changed", what), sealed)
@@ -101,7 +101,8 @@ class Connection(Attached, Peer):
         try:
             answer = super().request(op, value, apart)
         except StopIteration:
-            if op in _NO_END and not (op == asks.METHOD and value[1] in _STEPS):
+            stepped = value[1] if op == asks.METHOD else value[0] if op == asks.SPECIAL else None
+            if op in _NO_END and stepped not in _STEPS:
                 # A loop over `map` takes it for its own end, and skips what it would have asserted.
                 self.tamper("lied", "a StopIteration of an ordinary call")
             raise
@@ -117,14 +118,20 @@ class Connection(Attached, Peer):
         self.serve_on(link)
 
     def serve(self, op: int, value: Any) -> Any:
+        self.kept.serves(1)
         try:
-            return self._guard.serve(op, value)
+            answer = self._guard.serve(op, value)
+            if op == asks.CALL:
+                self.kept.went_well(value[0])
+            return answer
         except CodecError as error:
             self.tamper("protocol", str(error))
             raise
         except BaseException as error:
             self.kept.went_in(error)
             raise
+        finally:
+            self.kept.serves(-1)
 
     def left(self, holder: Any, error: Any, answer: Any) -> Any:
         return self.kept.left(holder, error, answer)
@@ -138,6 +145,12 @@ class Connection(Attached, Peer):
     def changed(self, container: Any) -> None:
         """An argument is another one after the call, and with it whatever the test computes from it."""
         self.tamper("changed", f"a {type(container).__name__} that a test gave away")
+
+    def overwritten(self, target: Any) -> None:
+        """An object of a test's has another value under a name, and so may what the test computes from it."""
+        link = self._by_thread.get(self._ident())
+        if link is not None:
+            link.changed.append(target)
 
     def starred(self, module: Any, names: Any, taken: dict[str, Any]) -> list[Any]:
         return stars.kept(self, module, names, taken)
@@ -221,34 +234,48 @@ class Connection(Attached, Peer):
     def arithmetic(self, name: str, left: Any, right: Any) -> Any:
         """A difference or quotient: what is near to every number is near to none."""
         coin = self._questions.about(name, left, right)
-        around = probes.neighbours(coin, right) if probes.is_number(right) else None
-        first = around is not None and self._questions.before(coin, 1) == 1
-        before = self._reckoned(name, left, around[0]) if around is not None and first else None
+        around = self.claims.around(coin, right) if probes.is_reckoned(right) else ()
+        before = self._questions.before(coin, len(around))
+        told = [self._reckoned(name, left, other) for other in around[:before]]
         answer = self.request(asks.SPECIAL, (name, (left, right)))
-        if around is not None:
-            one = before if first else self._reckoned(name, left, around[0])
-            if not probes.is_number(answer):
-                self._shadow(answer, one, abs(right - around[0]))
-                return answer
-            told = (answer, one, self._reckoned(name, left, around[1]))
-            if all(probes.is_number(part) for part in told) and probes.ignores(name, (right, *around), told):
-                self.tamper("lied", f"{type(left).__qualname__}.{name} does not depend on a {type(right).__name__}")
+        told += [self._reckoned(name, left, other) for other in around[before:]]
+        if len(around) < 2:
+            return answer
+        if not probes.is_reckoned(answer):
+            if probes.is_reckoned(step := abs(right - around[0])):
+                self._shadow(answer, told[0], step)
+        elif all(probes.is_reckoned(part) for part in told) and probes.ignores(name, (right, *around), (answer, *told)):
+            self.tamper("lied", f"{type(left).__qualname__}.{name} does not depend on a {type(right).__name__}")
         return answer
+
+    def reckoned(self, name: str, value: Any, args: tuple[Any, ...], answer: Any) -> None:
+        """What a whole number is said to be by another, where its value is here: it is what it is."""
+        if value_base(type(value)) is not int or type(answer) not in (int, bool) or type(args[0]) is not int:
+            return
+        try:
+            plain = getattr(int, name)(value, *args)
+        except (ArithmeticError, ValueError, TypeError):
+            return
+        if type(plain) is int and plain != answer:
+            self.tamper("lied", f"{type(value).__qualname__}.{name} is not what its value is")
 
     def reduce(self, name: str, value: Any, args: tuple[Any, ...]) -> Any:
         """What is made of a difference: another one when another number was subtracted."""
+        shadow = self._shadows.get(mirror.number_of(value)) if self._shadows else None
+        # Which of two differences is asked first nobody foresees: the first would tell an object the test's number.
+        first = shadow is not None and self._questions.before(self._questions.about(name, value, None), 1) == 1
+        before = self._reckoned(name, shadow[0], *args) if shadow is not None and first else None
         answer = self.request(asks.SPECIAL, (name, (value, *args)))
         if not args and probes.is_number(answer):
             plain = self._plain(name, value)
             if probes.is_number(plain) and answer == answer and answer != plain:  # noqa: PLR0124  not a number
                 self.tamper("lied", f"{type(value).__qualname__}.{name} is not what its value is")
-        shadow = self._shadows.get(mirror.number_of(value)) if self._shadows else None
         if shadow is not None:
             of, step = shadow
-            second = self._reckoned(name, of, *args)
-            if not probes.is_number(answer):
+            second = before if first else self._reckoned(name, of, *args)
+            if not probes.is_reckoned(answer):
                 self._shadow(answer, second, step)
-            elif probes.is_number(second) and abs(answer - second) * 1000 < step:
+            elif probes.same(answer, second, step):
                 self.tamper("lied", f"{type(value).__qualname__}.{name} is the same for every difference")
         return answer
 

@@ -30,6 +30,8 @@ def describe(kind: type) -> dict[str, Any]:
         "hash": _hash(kind), "eq": _equality(kind), "stdlib": stdlib if foreign else None,
         "virtual": type(kind).__instancecheck__ is not type.__instancecheck__ and not foreign,
     }  # fmt: skip
+    if not foreign and isinstance(own.get("register"), (classmethod, staticmethod)):
+        facts["methods"] = ("register",)  # the one name by which a metaclass of the standard library hides them
     base = value_base(kind)
     if base is not None and not foreign:
         facts["value"] = base.__name__
@@ -107,10 +109,13 @@ def _is_product_enum(base: type) -> bool:
 
 
 def fields(kind: Any) -> tuple[Any, ...]:
-    """What `__dataclass_fields__` tells: name, type, in `__init__`, compared, default in a tuple of one."""
+    """What `__dataclass_fields__` tells: name, type, in `__init__`, compared, and the default in a tuple of one, or
+    what makes it in one of two."""
     out = []
     for field in dataclasses.fields(kind):
-        default = () if field.default is dataclasses.MISSING else (field.default,)
+        default: tuple[Any, ...] = () if field.default is dataclasses.MISSING else (field.default,)
+        if field.default_factory is not dataclasses.MISSING:
+            default = (field.default_factory, True)
         out.append((field.name, field.type, bool(field.init), bool(field.compare), default))
     return tuple(out)
 

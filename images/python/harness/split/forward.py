@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import asks, mirror
 from .codec import CodecError
-from .probes import ARITHMETIC, REDUCING
+from .probes import ARITHMETIC, REDUCING, WHOLE
 
 if TYPE_CHECKING:
     from .peer import Peer
@@ -28,6 +28,8 @@ def special(name: str) -> Any:
         return arithmetic(name)
     if name in REDUCING:
         return reduction(name)
+    if name in WHOLE:
+        return whole(name)
 
     def forward(self: Any, *args: Any) -> Any:
         return type(self)._t_peer.request(asks.SPECIAL, (name, (self, *args)))
@@ -74,6 +76,17 @@ def contains(self: Any, item: Any) -> Any:
 def arithmetic(name: str) -> Any:
     def reckon(self: Any, other: Any) -> Any:
         return type(self)._t_peer.arithmetic(name, self, other)
+
+    reckon.__name__ = name
+    return reckon
+
+
+def whole(name: str) -> Any:
+    def reckon(self: Any, *args: Any) -> Any:
+        peer = type(self)._t_peer
+        answer = peer.request(asks.SPECIAL, (name, (self, *args)))
+        peer.reckoned(name, self, args, answer)
+        return answer
 
     reckon.__name__ = name
     return reckon
@@ -136,8 +149,11 @@ class Fields:
                 raise CodecError("a field without a proper name")  # `dataclass` makes code of the names of fields
             item: Any = dataclasses.field(init=bool(init), compare=bool(compare))
             item.name, item.type = name, kind
-            if type(default) is tuple and default:
+            item.kw_only = False  # else a class derived from it would take them by keyword alone
+            if type(default) is tuple and len(default) == 1:
                 item.default = default[0]
+            elif type(default) is tuple and default:
+                item.default_factory = default[0]
             item._field_type = dataclasses._FIELD  # type: ignore[attr-defined]
             out[name] = item
         return out

@@ -11,6 +11,7 @@ import argparse
 import copy
 import inspect
 import logging
+import random
 import sys
 import types
 import unittest
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import asks, facts
 from .codec import CodecError
+from .encode import is_plain
 from .mirror import SPECIALS, MirrorMeta
 from .namespace import Given, Namespace, vars_of
 from .ops import FRESH, Ops, special
@@ -177,6 +179,8 @@ class Guard:
         if type(target) is types.ModuleType and name in ("__name__", "__doc__"):
             return str(getattr(target, name))
         self._checked(self._ours(target))
+        if isinstance(target, random.Random) and name in ("seed", "setstate"):
+            self._tamper("changed", "a generator that a test gave away")
         if isinstance(target, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
             return self._function(target, name)
         kind = target if isinstance(target, type) else type(target)
@@ -272,7 +276,14 @@ class Guard:
             or not allowed
         ):
             self._refuse(f"setting {name} of a {kind.__name__}", AttributeError)
+        if hasattr(target, name) and kind.__module__ != "unittest.mock" and not self._is_still(target, name, content):
+            self._connection.overwritten(target)
         setattr(target, name, content)
+
+    @staticmethod
+    def _is_still(target: Any, name: str, content: Any) -> bool:
+        held = getattr(target, name)
+        return held is content or (type(held) is type(content) and is_plain(held) and bool(held == content))
 
     def _is_markable(self, target: Any, name: str) -> bool:
         """A decorator of the product's leaves a mark on a sealed function: not on a case, nor one that others read."""

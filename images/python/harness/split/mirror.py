@@ -101,6 +101,14 @@ class MirrorMeta(abc.ABCMeta):
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **more: Any) -> None:
         type.__init__(cls, name, bases, body)
 
+    @property
+    def register(cls) -> Any:
+        """A class method of the original's of that name; else what classes with abstract methods have."""
+        for part in cls.__mro__:
+            if isinstance(part, MirrorMeta) and "register" in part._t_facts.get("methods", ()):
+                return cls._t_peer.request(asks.GETATTR, (cls, "register"))
+        return super().register
+
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         peer, number = cls._t_peer, cls.__dict__["_t_number"]
         if not peer.oracle and (own := cls._t_facts.get("stdlib_class")) is not None and "dependency" in cls._t_facts:

@@ -12,6 +12,7 @@ import datetime
 import enum
 import ipaddress
 import pathlib
+import re
 import sys
 import uuid
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -39,6 +40,11 @@ def near(coin: Coin, value: Any, depth: int = 0) -> Any:
             return container(coin, value, depth + 1) if depth < _DEPTH else None
         if isinstance(value, enum.Enum):
             return next((member for member in kind if member is not value), None)
+        if isinstance(value, type):
+            others = [other for other in _TYPES if other is not value]
+            return others[coin.byte() % len(others)] if value in _TYPES else None
+        if isinstance(value, tuple) and type(names := getattr(kind, "_fields", None)) is tuple and depth < _DEPTH:
+            return _record(coin, value, names, depth + 1)
         numpy = sys.modules.get("numpy")
         if numpy is not None and kind is numpy.ndarray:
             return _array(coin, value)
@@ -108,6 +114,10 @@ def _moment(coin: Coin, value: Any) -> Any:
     return value.replace(minute=value.minute ^ 1)
 
 
+def _pattern(coin: Coin, value: Any) -> Any:
+    return re.compile(value.pattern + ("x" if type(value.pattern) is str else b"x"), value.flags)
+
+
 def _address(coin: Coin, value: Any) -> Any:
     return type(value)(int(value) ^ 1)
 
@@ -127,7 +137,23 @@ _MAKERS: dict[type, Callable[[Coin, Any], Any]] = {
     pathlib.PurePosixPath: lambda coin, value: value.with_name(_text(coin, value.name)) if value.name else value / "x",
     range: lambda coin, value: range(value.start, value.stop + value.step, value.step) if value else range(1),
     ipaddress.IPv4Address: _address, ipaddress.IPv6Address: _address,
+    slice: lambda coin, value: slice(value.start, (value.stop or 0) + _sign(coin), value.step),
+    re.Pattern: _pattern,
 }  # fmt: skip
+
+
+_TYPES = (int, float, str, bytes, bool, list, dict, set, tuple, complex, type(None))
+
+
+def _record(coin: Coin, value: Any, names: tuple[str, ...], depth: int) -> Any:
+    """A named tuple with another content under one name."""
+    begin = coin.byte()
+    for step in range(len(names)):
+        name = names[(begin + step) % len(names)]
+        other = near(coin, getattr(value, name), depth)
+        if other is not None:
+            return value._replace(**{name: other})
+    return None
 
 
 def _replaced(coin: Coin, items: list[Any], depth: int) -> list[Any]:
@@ -185,14 +211,27 @@ def _object(coin: Coin, value: Any, depth: int) -> Any:
     """An object of a test's own, or pytest's `approx`: a copy that holds something else in one attribute."""
     if isinstance(type(value), MirrorMeta):
         return None
-    held = getattr(value, "__dict__", None)
-    if type(held) is not dict or isinstance(value, (type, BaseException)) or callable(value):
+    if isinstance(value, (type, BaseException)) or callable(value):
         return None
+    held = _held(value)
     names = ["expected"] if "expected" in held else list(held)
     for name in names:
         other = near(coin, held[name], depth)
         if other is not None:
             made = object.__new__(type(value))
-            object.__getattribute__(made, "__dict__").update({**held, name: other})
+            for each, content in {**held, name: other}.items():
+                object.__setattr__(made, each, content)
             return made
     return None
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """What an object holds in its dictionary and its slots."""
+    held = getattr(value, "__dict__", None)
+    own = dict(held) if type(held) is dict else {}
+    for part in type(value).__mro__:
+        slots = vars(part).get("__slots__", ())
+        for name in (slots,) if type(slots) is str else slots:
+            if name not in ("__dict__", "__weakref__") and not name.startswith("__") and hasattr(value, name):
+                own[name] = getattr(value, name)
+    return own

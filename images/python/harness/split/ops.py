@@ -42,10 +42,14 @@ def special(name: str, args: tuple[Any, ...]) -> Any:
     if function is not None:
         return function(*args)
     target = args[0]
-    method = getattr(type(target), name, None)
-    if method is None:
-        raise TypeError(f"{type(target).__name__!r} object has no {name}")
-    return method(*args)
+    kind = type(target)
+    for part in kind.__mro__:
+        if name in vars(part):
+            found = vars(part)[name]
+            bind = getattr(type(found), "__get__", None)
+            method = found if bind is None else bind(found, target, kind)
+            return method(*args[1:])
+    raise TypeError(f"{kind.__name__!r} object has no {name}")
 
 
 def _member(kind: str, item: Any) -> Any:

@@ -392,6 +392,9 @@ class Peer:
     def arithmetic(self, name: str, left: Any, right: Any) -> Any:
         return self.request(SPECIAL, (name, (left, right)))
 
+    def reckoned(self, name: str, value: Any, args: tuple[Any, ...], answer: Any) -> None:
+        """What came of a whole number and another."""
+
     def left(self, holder: Any, error: Any, answer: Any) -> Any:
         """A `with` block over an object of the other end's is over."""
         return answer

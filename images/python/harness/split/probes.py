@@ -7,6 +7,7 @@ one look to the next. Nothing here knows what is right; an honest object passes 
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,20 +15,30 @@ from typing import Any
 from .encode import is_plain
 from .twins import Coin
 
-ARITHMETIC = frozenset(("__sub__", "__rsub__", "__truediv__", "__rtruediv__"))
+ARITHMETIC = frozenset(("__sub__", "__rsub__", "__truediv__", "__rtruediv__", "__mul__", "__rmul__"))
+WHOLE = frozenset(
+    f"__{side}{name}__" for side in ("", "r") for name in ("mod", "and", "or", "xor", "floordiv", "lshift", "rshift")
+)
 REDUCING = frozenset(("__abs__", "__float__", "__int__", "__round__", "__neg__", "__pos__", "__trunc__"))
 # These look at an object, and do not change what it holds.
 LOOKS = frozenset(("__iter__", "__len__", "__contains__", "__bool__", "__repr__", "__str__", "__hash__"))
 MOST = 256
 _NUMBERS = (int, float, Decimal, Fraction)
+# What is reckoned with and has no sides: answers are the same or they are not.
+_SIDELESS = (complex, datetime.date, datetime.datetime, datetime.timedelta)
 
 
 def is_number(value: Any) -> bool:
     return type(value) in _NUMBERS
 
 
-def neighbours(coin: Coin, value: Any) -> tuple[Any, Any] | None:
-    """A number below and one above, of the same type and about the same size, in an order that nobody foresees."""
+def is_reckoned(value: Any) -> bool:
+    """Whether differences of such values are looked into."""
+    return type(value) in _NUMBERS or type(value) in _SIDELESS
+
+
+def away(coin: Coin, value: Any, neighbour: Any) -> Any:
+    """A number of the same type and about the same size, on the other side of `value` than its neighbour; or None."""
     kind = type(value)
     try:
         step = (
@@ -35,12 +46,10 @@ def neighbours(coin: Coin, value: Any) -> tuple[Any, Any] | None:
             if kind is int
             else kind(1 + coin.byte()) / kind(8) + abs(value) / kind(16)
         )
-        below, above = value - step, value + step
-    except ArithmeticError:
+        other = value - step if neighbour > value else value + step
+    except (ArithmeticError, TypeError):
         return None
-    if not below or not above or not below < value < above:
-        return None
-    return (below, above) if coin.flip() else (above, below)
+    return other if other != value and other == other else None  # noqa: PLR0124  not a number
 
 
 def ignores(name: str, operands: tuple[Any, ...], answers: tuple[Any, ...]) -> bool:
@@ -48,6 +57,9 @@ def ignores(name: str, operands: tuple[Any, ...], answers: tuple[Any, ...]) -> b
 
     An object that is near to everything is; an honest one is not, though it saturates or wraps on one side.
     """
+    if not all(is_number(part) for part in (*operands, *answers)):
+        first = answers[0]
+        return all(type(part) is type(first) and part == first for part in answers)
     try:
         given, told = [Fraction(part) for part in operands], [Fraction(part) for part in answers]
     except (OverflowError, ValueError):
@@ -57,6 +69,14 @@ def ignores(name: str, operands: tuple[Any, ...], answers: tuple[Any, ...]) -> b
         return spread <= (max(given) - min(given)) / 16
     size = max(abs(part) for part in told)
     return size > 0 and spread <= size / 10**6
+
+
+def same(one: Any, two: Any, step: Any) -> bool:
+    """Whether two differences are one, though what they are differences from lies this far apart."""
+    try:
+        return is_reckoned(two) and bool(abs(one - two) * 1000 < step)
+    except (TypeError, ArithmeticError):
+        return False
 
 
 def differ(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:

@@ -21,8 +21,10 @@ from .stdlib import SAFE
 Hear = Callable[[tuple[str, ...], Callable[[str, tuple[Any, ...]], None]], None]
 
 _STANDARD = os.path.dirname(os.__file__) + "/"
-# These make code of names that are checked before: of fields, of members.
-_MAKERS = tuple(_STANDARD + name for name in ("dataclasses.py", "collections/__init__.py", "enum.py"))
+# These make code of names that are checked before: of fields, of members, of a signature's owner.
+_MAKERS = tuple(
+    _STANDARD + name for name in ("dataclasses.py", "collections/__init__.py", "enum.py", "unittest/mock.py")
+)
 _EVENTS = _EXEC, _FIND_CLASS = "exec", "pickle.find_class"
 _MOST = 400  # names of one text that are looked at
 _PUBLIC = frozenset(f"__{name}__" for name in ["init", "name", "repr", "str", "all", "doc", "slots", "version",

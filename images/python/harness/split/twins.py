@@ -71,12 +71,40 @@ class Questions:
         number = self._asked[words] = self._asked.get(words, 0) + 1
         return Coin(hashlib.sha256(self._key + repr((words, number)).encode()).digest())
 
+    def others(self, coin: Coin, value: Any) -> Coin:
+        """A coin for what `value` is asked along with: the same for all questions of a case about one plain value.
+
+        Drawn anew for each, only the test's own value would come again and again, and an object that remembers what it
+        was asked would know it from the rest.
+        """
+        settled = _settled(value)
+        return coin if settled is None else Coin(hashlib.sha256(self._key + b"others" + settled.encode()).digest())
+
     def before(self, coin: Coin, others: int) -> int:
         """How many of so many other questions come before the test's own."""
         drawn = coin.byte() % (others + 1)
         return 0 if self._own_first else drawn
 
 
+def _settled(value: Any, depth: int = 0) -> str | None:
+    """Words for a plain value, the same for equal ones of one type; None for what is not plain, or too large."""
+    kind = type(value)
+    if kind in _SCALARS or kind in _NAMED:
+        text = repr(value)
+        return f"{kind.__name__} {text}" if len(text) < _LONG else None
+    if kind.__module__ == "_pytest.python_api" and "expected" in vars(value):
+        return _settled(vars(value)["expected"], depth)
+    if kind not in (list, tuple, dict) or depth > 3 or len(value) > 64:
+        return None
+    parts = [_settled(part, depth + 1) for part in (value.items() if kind is dict else value)]
+    return None if None in parts else f"{kind.__name__} {parts}"
+
+
+_LONG = 4096
+_NAMED = frozenset(
+    (Decimal, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, uuid.UUID, pathlib.PosixPath,
+     pathlib.PurePosixPath, range)
+)  # fmt: skip
 _SCALARS = frozenset((int, float, complex, str, bytes, bool, type(None), Fraction))
 _MANY = 50_000
 
@@ -108,6 +136,11 @@ def fresh(value: Any) -> Any:
 
 def beyond(name: str, value: Any) -> Any:
     """What is on the other side of `value`: nothing is below the one and above the other."""
+    kind = type(value)
+    if kind in (list, tuple):
+        if name in ("__lt__", "__le__"):
+            return kind((*value, 0))
+        return value[:-1] if value else None
     step = _STEPS.get(type(value))
     if step is None or value != value:  # noqa: PLR0124  not a number
         return None
@@ -129,6 +162,9 @@ def twin(coin: Coin, value: Any) -> Any:
         if isinstance(value, enum.Enum) and len(kind) > 1:
             others = [member for member in kind if member is not value]
             return others[coin.byte() % len(others)]
+        if isinstance(value, tuple) and type(names := getattr(kind, "_fields", None)) is tuple and names:
+            name = names[coin.byte() % len(names)]
+            return value._replace(**{name: twin(coin, getattr(value, name))})  # type: ignore[attr-defined]
         if kind.__module__ == "_pytest.python_api" and "expected" in vars(value):
             other = copy.copy(value)
             other.expected = _far(value.expected, step)
@@ -213,8 +249,23 @@ _ENDS: dict[type, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-def extreme(name: str, value: Any) -> Any:
+_KEYS, _ITEMS = type({}.keys()), type({}.items())
+
+
+def _more(coin: Coin, value: Any) -> Any:
+    """A set that holds one thing more, which no honest set holds by chance."""
+    new = "".join("qzxjkvw"[coin.byte() % 7] for _ in range(8))
+    if type(value) is _KEYS:
+        return {**dict.fromkeys(value), new: None}.keys()
+    if type(value) is _ITEMS:
+        return {**dict(value), new: new}.items()
+    return type(value)((*value, new))
+
+
+def extreme(coin: Coin, name: str, value: Any) -> Any:
     """What nothing is below, or above; None where the order of such values has no end that is known here."""
+    if name in ("__gt__", "__ge__") and type(value) in (set, frozenset, _KEYS, _ITEMS):
+        return _more(coin, value)
     ends = _ENDS.get(type(value))
     if ends is None:
         return None

@@ -158,8 +158,12 @@ def test_who_is_asked_by_one_secret_hears_the_same_questions():
 
 
 def test_the_order_of_questions_does_not_matter(product):
-    there, back = asked(b"s" * 16, [range(40), reversed(range(40))], "Release")
-    assert there == back != []
+    answers = []
+    for number in range(8):
+        there, back = asked(bytes([65 + number]) * 16, [range(40), reversed(range(40))], "Release")
+        assert there == back
+        answers += there
+    assert answers != []
 
 
 def test_who_equals_more_than_base_does_is_told_otherwise():
