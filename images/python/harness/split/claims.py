@@ -1,9 +1,9 @@
 """What objects of the product claim of the tests' values, and whether they claim it of others too.
 
-Every equality that holds is asked again of a near neighbour and of a value far away, every order of what contradicts
-it, at places that the product cannot foresee; nothing in a question tells which one is the test's. A wrong object
-that says yes to the first question it hears is found out two times in three, but in an attempt whose secret puts each
-question of a test's own first.
+Every equality is asked of a near neighbour and of a value far away as well, every order of what contradicts it, at
+places that the product cannot foresee; nothing in a question tells which one is the test's, and of one plain value the
+others are the same all the time. A wrong object must guess, and guesses wrong two times in three, but in an attempt
+whose secret puts each question of a test's own first.
 """
 
 from __future__ import annotations

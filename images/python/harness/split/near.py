@@ -114,6 +114,16 @@ def _moment(coin: Coin, value: Any) -> Any:
     return value.replace(minute=value.minute ^ 1)
 
 
+def _network(coin: Coin, value: Any) -> Any:
+    if not value.prefixlen:
+        return None
+    return type(value)((int(value.network_address) ^ (1 << (value.max_prefixlen - value.prefixlen)), value.prefixlen))
+
+
+def _minute(coin: Coin) -> datetime.timedelta:
+    return datetime.timedelta(minutes=_sign(coin))
+
+
 def _pattern(coin: Coin, value: Any) -> Any:
     return re.compile(value.pattern + ("x" if type(value.pattern) is str else b"x"), value.flags)
 
@@ -137,6 +147,8 @@ _MAKERS: dict[type, Callable[[Coin, Any], Any]] = {
     pathlib.PurePosixPath: lambda coin, value: value.with_name(_text(coin, value.name)) if value.name else value / "x",
     range: lambda coin, value: range(value.start, value.stop + value.step, value.step) if value else range(1),
     ipaddress.IPv4Address: _address, ipaddress.IPv6Address: _address,
+    ipaddress.IPv4Network: _network, ipaddress.IPv6Network: _network,
+    datetime.timezone: lambda coin, value: datetime.timezone(value.utcoffset(None) + _minute(coin)),
     slice: lambda coin, value: slice(value.start, (value.stop or 0) + _sign(coin), value.step),
     re.Pattern: _pattern,
 }  # fmt: skip

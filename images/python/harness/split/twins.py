@@ -72,13 +72,15 @@ class Questions:
         return Coin(hashlib.sha256(self._key + repr((words, number)).encode()).digest())
 
     def others(self, coin: Coin, value: Any) -> Coin:
-        """A coin for what `value` is asked along with: the same for all questions of a case about one plain value.
+        """A coin for what `value` is asked along with: the same for all questions of an attempt about one plain value.
 
-        Drawn anew for each, only the test's own value would come again and again, and an object that remembers what it
-        was asked would know it from the rest.
+        Drawn anew for each, only the test's own value would come again and again, and whoever remembers what was asked
+        would know it from the rest.
         """
         settled = _settled(value)
-        return coin if settled is None else Coin(hashlib.sha256(self._key + b"others" + settled.encode()).digest())
+        if settled is None:
+            return coin
+        return Coin(hashlib.sha256(self._secret + b"others" + settled.encode("utf-8", "surrogatepass")).digest())
 
     def before(self, coin: Coin, others: int) -> int:
         """How many of so many other questions come before the test's own."""

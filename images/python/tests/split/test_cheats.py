@@ -1,6 +1,7 @@
 """Wrong answers for every kind of question, asked in cases of many secrets; and honest objects of the same kinds."""
 
 import datetime
+import ipaddress
 import operator
 import random
 import re
@@ -95,6 +96,8 @@ ALWAYS = {
     "every named tuple": lambda c: equal(c.OfType(tuple), Point(1, 0)),
     "every slotted object": lambda c: equal(c.OfType(object), Slotted(2)),
     "every class": lambda c: equal(c.OfType(type), int),
+    "every network": lambda c: equal(c.OfType(ipaddress.IPv4Network), ipaddress.ip_network("10.0.0.0/8")),
+    "every time zone": lambda c: equal(c.OfType(datetime.timezone), datetime.UTC),
     "every slice": lambda c: equal(c.OfType(slice), slice(1, 2)),
     "every pattern": lambda c: equal(c.OfType(re.Pattern), re.compile("a")),
     "every list of records": lambda c: equal(c.OfType(list), [Point(1, 2), Point(2, 1)]),
