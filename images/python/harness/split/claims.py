@@ -71,13 +71,23 @@ class Claims:
             self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__ holds for {held} as well")
         return answer
 
-    def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
+    def predicate(self, instance: Any, name: str, args: tuple[Any, ...], named: Any) -> Any:
         """`startswith` and `endswith`: a text that begins with everything."""
-        if args and type(args[0]) in (str, bytes) and args[0]:
-            coin = self._questions.about(name, instance, args[0])
-            other = (instance, name, (near.far(coin, args[0]),), ())
-            if self._asked(lambda: self._connection.request(asks.METHOD, other) is True):
-                self._tamper("universal-equality", f"{type(instance).__qualname__}.{name}")
+
+        def holds(words: tuple[Any, ...], more: Any) -> Any:
+            return self._connection.request(asks.METHOD, (instance, name, words, more))
+
+        if not (args and type(args[0]) in (str, bytes) and args[0]):
+            return holds(args, named)
+        coin = self._questions.about(name, instance, args[0])
+        other = (near.far(self._questions.others(coin, args[0]), args[0]),)
+        first = self._questions.before(coin, 1) == 1
+        claimed = first and self._asked(lambda: holds(other, ()) is True)
+        answer = holds(args, named)
+        claimed = claimed or (not first and self._asked(lambda: holds(other, ()) is True))
+        if claimed and answer is True:
+            self._tamper("universal-equality", f"{type(instance).__qualname__}.{name}")
+        return answer
 
     def around(self, coin: twins.Coin, value: Any) -> list[Any]:
         """What a test's own operand is reckoned along with: the very values that it is compared along with."""

@@ -139,8 +139,8 @@ class Connection(Attached, Peer):
     async def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
         return self.kept.left(holder, error, await answer)
 
-    def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
-        self.claims.predicate(instance, name, args)
+    def predicate(self, instance: Any, name: str, args: tuple[Any, ...], named: Any) -> Any:
+        return self.claims.predicate(instance, name, args, named)
 
     def changed(self, container: Any) -> None:
         """An argument is another one after the call, and with it whatever the test computes from it."""

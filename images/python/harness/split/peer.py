@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any
 
 from . import export, making, mirror, raised, values
-from .asks import CHUNK, CLASS, COMPARE, DIR, FACTS, FIELDS, FIND, ITER, SIGNATURE, SPECIAL, STEP
+from .asks import CHUNK, CLASS, COMPARE, DIR, FACTS, FIELDS, FIND, ITER, METHOD, SIGNATURE, SPECIAL, STEP
 from .codec import CodecError
 from .decode import Decoder
 from .encode import Encoder
@@ -402,8 +402,9 @@ class Peer:
     def left_later(self, holder: Any, error: Any, answer: Any) -> Any:
         return answer
 
-    def predicate(self, instance: Any, name: str, args: tuple[Any, ...]) -> None:
-        """A method that asks about a text said yes."""
+    def predicate(self, instance: Any, name: str, args: tuple[Any, ...], named: Any) -> Any:
+        """A method that asks about a text."""
+        return self.request(METHOD, (instance, name, args, named))
 
     def changed(self, container: Any) -> None:
         """The other end changed a container that was sent to it."""

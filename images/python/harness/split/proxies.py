@@ -170,10 +170,8 @@ class _Method:
 
     def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
         name, peer = _get(self, "__name__"), _get(self, "_peer")
-        answer = peer.request(asks.METHOD, (instance, name, args, tuple(kwargs.items())))
-        if answer is True and name in _PREDICATES:
-            peer.predicate(instance, name, args)
-        return answer
+        own = instance, name, args, tuple(kwargs.items())
+        return peer.predicate(*own) if name in _PREDICATES else peer.request(asks.METHOD, own)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_get(self, "_function"), name)

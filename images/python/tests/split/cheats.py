@@ -208,3 +208,13 @@ class Handlers:
     def register(cls, function):
         cls.table[function.__name__] = function
         return function
+
+
+class Once(str):
+    """Begins with what it is asked first."""
+
+    asked = False
+
+    def startswith(self, other):
+        first, self.asked = not self.asked, True
+        return first

@@ -119,6 +119,7 @@ GUESSING = {
     "a number that learns, on the right": lambda c: equal(pytest.approx(2.25), c.Learning(1.0)),
     "a number that learns, by hand": lambda c: true(abs(c.Learning(1.0) - 1.5) < 1e-9),
     "a number that learns, for unittest": almost,
+    "a text that begins with what is asked first": lambda c: true(c.Once("x").startswith("/home")),
     "what a list scouts for": lambda c: true("apple" in c.found(1) and 17 in c.found(2)),
 }
 
