@@ -32,7 +32,7 @@ class Item:
 
 @pytest.fixture(scope="module")
 def pair():
-    made = Pair()
+    made = Pair(secret=b"c" * 16)
     yield made
     made.end()
 
@@ -42,10 +42,10 @@ def cheats(pair):
     return pair.connection.load("cheats")
 
 
-def got_past(pair, ask):
-    """In how many of ten cases a wrong answer is taken, and nothing is told."""
+def got_past(pair, ask, cases=CASES):
+    """In how many of so many cases a wrong answer is taken, and nothing is told."""
     passed = 0
-    for number in range(CASES):
+    for number in range(cases):
         pair.tampers.clear()
         pair.connection.between_cases(0, f"one.py::test_{number}")
         try:
@@ -113,7 +113,7 @@ ALWAYS = {
     "between all tuples": lambda c: true((1, 2) <= c.Everywhere() <= (3,)),
     "a generator seeded anew": lambda c: equal(len(c.shuffled([1, 2], random.Random(5))), 2),
 }
-# These must guess which question is the test's: nobody guesses right in most of many attempts.
+# These must guess which question is the test's: of one in two a hundred hold three quarters once in millions of runs.
 GUESSING = {
     "a number that learns": lambda c: equal(c.Learning(1.0), pytest.approx(1.5)),
     "a number that learns, on the right": lambda c: equal(pytest.approx(2.25), c.Learning(1.0)),
@@ -131,7 +131,7 @@ def test_it_never_gets_past(pair, cheats, name):
 
 @pytest.mark.parametrize("name", GUESSING)
 def test_it_seldom_gets_past(pair, cheats, name):
-    assert got_past(pair, lambda: GUESSING[name](cheats)) < CASES - 1
+    assert got_past(pair, lambda: GUESSING[name](cheats), 100) < 75
 
 
 def test_a_block_that_is_left_on_purpose(pair, cheats):
