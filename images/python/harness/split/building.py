@@ -26,7 +26,7 @@ from .forward import (
     reduction,
     special,
 )  # fmt: skip
-from .mirror import COMPARISONS, OWN_WAY, SPECIALS, Built, MirrorMeta
+from .mirror import COMPARISONS, OWN_WAY, SPECIALS, Built, Holding, MirrorMeta
 from .probes import ARITHMETIC, REDUCING, WHOLE
 from .proxies import Proxy, ValueProxy
 from .raised import RaisedProxy
@@ -106,11 +106,12 @@ def build(peer: Peer, number: int, facts: Any) -> Any:
     elif facts.get("match"):
         body["__match_args__"] = tuple(facts["match"])
     bases = _bases(peer, facts, body)
-    made = MirrorMeta(facts["name"], bases, body, _t_mirror=Built())
+    kind: Any = Holding if facts.get("holds") else MirrorMeta
+    made = kind(facts["name"], bases, body, _t_mirror=Built())
     made._t_new = _maker(made)
     if not facts.get("value") and not issubclass(made, BaseException) and not _makes(made):
         plain = tuple(base for base in bases if isinstance(base, MirrorMeta) or base is Proxy) or (Proxy,)
-        made = MirrorMeta(facts["name"], plain, body, _t_mirror=Built())
+        made = kind(facts["name"], plain, body, _t_mirror=Built())
         made._t_new = object.__new__
     _shield(made)
     return made

@@ -32,6 +32,8 @@ def describe(kind: type) -> dict[str, Any]:
     }  # fmt: skip
     if not foreign and isinstance(own.get("register"), (classmethod, staticmethod)):
         facts["methods"] = ("register",)  # the one name by which a metaclass of the standard library hides them
+    if not foreign and any(hasattr(type(kind), name) for name in ("__iter__", "__len__", "__contains__")):
+        facts["holds"] = True
     base = value_base(kind)
     if base is not None and not foreign:
         facts["value"] = base.__name__

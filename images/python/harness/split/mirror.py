@@ -168,15 +168,6 @@ class MirrorMeta(abc.ABCMeta):
     def __bool__(cls) -> bool:
         return True
 
-    def __len__(cls) -> int:
-        return int(_of_class(cls, "__len__"))
-
-    def __iter__(cls) -> Any:
-        return _of_class(cls, "__iter__")
-
-    def __contains__(cls, item: Any) -> bool:
-        return bool(cls._t_peer.contains(cls, item))  # what holds everything is found out, as with objects
-
     def __or__(cls, other: Any) -> Any:
         return type.__or__(cls, other)
 
@@ -193,6 +184,19 @@ class MirrorMeta(abc.ABCMeta):
         if super().__subclasscheck__(subclass):
             return True
         return bool(_is_virtual(cls) and cls._t_peer.request(asks.SUBCLASSCHECK, (subclass, cls), True))
+
+
+class Holding(MirrorMeta):
+    """The metaclass of mirrored classes that have contents: with the others `Iterable` would take any for iterable."""
+
+    def __len__(cls) -> int:
+        return int(_of_class(cls, "__len__"))
+
+    def __iter__(cls) -> Any:
+        return _of_class(cls, "__iter__")
+
+    def __contains__(cls, item: Any) -> bool:
+        return bool(cls._t_peer.contains(cls, item))  # what holds everything is found out, as with objects
 
 
 def _of_class(cls: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ import operator
 import random
 import re
 import unittest
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -177,3 +178,9 @@ def test_a_class_method_called_register(cheats):
         return 1
 
     assert cheats.Handlers.table["hello"]() == 1
+
+
+def test_a_class_is_iterable_where_its_metaclass_says_so(cheats):
+    assert not isinstance(cheats.Session, Iterable) and not isinstance(cheats.Session, Sized)
+    with pytest.raises(TypeError):
+        list(cheats.Session)
