@@ -40,11 +40,10 @@ class Claims:
         """A comparison by the product's class. Its answer must be a bool, and it must know a difference."""
         coin = self._questions.about(name, left, right)
         others = self._others(coin, name, left, right)
-        before = self._questions.before(coin, len(others))
-        claimed = [what for what, *other in others[:before] if self._claims(left, *other)]
-        answer = self._answer(name, left, right)
-        # All of them whatever the answer is: an object that only denies would know the last question for the test's.
-        claimed += [what for what, *other in others[before:] if self._claims(left, *other)]
+        answer, told = self._questions.among(
+            coin, others, lambda other: self._claims(left, *other[1:]), lambda: self._answer(name, left, right)
+        )
+        claimed = [what for (what, *_), held in zip(others, told, strict=True) if held]
         if answer is not True and answer is not False and answer is not NotImplemented and not _is_array(answer):
             self._tamper("lied", f"{type(left).__qualname__}.{name} gave a {type(answer).__name__}")
             return answer
@@ -62,10 +61,13 @@ class Claims:
             others.append(("one far away", far))
         if coin.flip():
             others.reverse()
-        before = self._questions.before(coin, len(others))
-        claimed = [what for what, other in others[:before] if self._holds(holder, other)]
-        answer = self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True)
-        claimed += [what for what, other in others[before:] if self._holds(holder, other)]
+        answer, told = self._questions.among(
+            coin,
+            others,
+            lambda other: self._asked(lambda: self._held(holder, other[1]) is True),
+            lambda: self._held(holder, item),
+        )
+        claimed = [what for (what, _), held in zip(others, told, strict=True) if held]
         if claimed and answer is True:
             held = " and ".join(sorted(claimed))
             self._tamper("universal-equality", f"{type(holder).__qualname__}.__contains__ holds for {held} as well")
@@ -80,11 +82,10 @@ class Claims:
         if not (args and type(args[0]) in (str, bytes) and args[0]):
             return holds(args, named)
         coin = self._questions.about(name, instance, args[0])
-        other = (near.far(self._questions.others(coin, args[0]), args[0]),)
-        first = self._questions.before(coin, 1) == 1
-        claimed = first and self._asked(lambda: holds(other, ()) is True)
-        answer = holds(args, named)
-        claimed = claimed or (not first and self._asked(lambda: holds(other, ()) is True))
+        far = near.far(self._questions.others(coin, args[0]), args[0])
+        answer, (claimed,) = self._questions.among(
+            coin, [far], lambda other: self._asked(lambda: holds((other,), ()) is True), lambda: holds(args, named)
+        )
         if claimed and answer is True:
             self._tamper("universal-equality", f"{type(instance).__qualname__}.{name}")
         return answer
@@ -130,10 +131,8 @@ class Claims:
             answer = self._connection.request(asks.COMPARE, (name, right, left), True)
         return answer
 
-    def _holds(self, holder: Any, item: Any) -> bool:
-        return self._asked(
-            lambda: self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True) is True
-        )
+    def _held(self, holder: Any, item: Any) -> Any:
+        return self._connection.request(asks.SPECIAL, ("__contains__", (holder, item)), True)
 
     def _asked(self, question: Callable[[], bool]) -> bool:
         ident = _thread.get_ident()

@@ -235,10 +235,12 @@ class Connection(Attached, Peer):
         """A difference or quotient: what is near to every number is near to none."""
         coin = self._questions.about(name, left, right)
         around = self.claims.around(coin, right) if probes.is_reckoned(right) else ()
-        before = self._questions.before(coin, len(around))
-        told = [self._reckoned(name, left, other) for other in around[:before]]
-        answer = self.request(asks.SPECIAL, (name, (left, right)))
-        told += [self._reckoned(name, left, other) for other in around[before:]]
+        answer, told = self._questions.among(
+            coin,
+            around,
+            lambda other: self._reckoned(name, left, other),
+            lambda: self.request(asks.SPECIAL, (name, (left, right))),
+        )
         if len(around) < 2:
             return answer
         if not probes.is_reckoned(answer):
@@ -263,16 +265,18 @@ class Connection(Attached, Peer):
         """What is made of a difference: another one when another number was subtracted."""
         shadow = self._shadows.get(mirror.number_of(value)) if self._shadows else None
         # Which of two differences is asked first nobody foresees: the first would tell an object the test's number.
-        first = shadow is not None and self._questions.before(self._questions.about(name, value, None), 1) == 1
-        before = self._reckoned(name, shadow[0], *args) if shadow is not None and first else None
-        answer = self.request(asks.SPECIAL, (name, (value, *args)))
+        answer, told = self._questions.among(
+            self._questions.about(name, value, None),
+            [] if shadow is None else [shadow[0]],
+            lambda other: self._reckoned(name, other, *args),
+            lambda: self.request(asks.SPECIAL, (name, (value, *args))),
+        )
         if not args and probes.is_number(answer):
             plain = self._plain(name, value)
             if probes.is_number(plain) and answer == answer and answer != plain:  # noqa: PLR0124  not a number
                 self.tamper("lied", f"{type(value).__qualname__}.{name} is not what its value is")
         if shadow is not None:
-            of, step = shadow
-            second = before if first else self._reckoned(name, of, *args)
+            (second,), (_, step) = told, shadow
             if not probes.is_reckoned(answer):
                 self._shadow(answer, second, step)
             elif probes.same(answer, second, step):

@@ -13,7 +13,7 @@ import os
 import pathlib
 import uuid
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -82,10 +82,16 @@ class Questions:
             return coin
         return Coin(hashlib.sha256(self._secret + b"others" + settled.encode("utf-8", "surrogatepass")).digest())
 
-    def before(self, coin: Coin, others: int) -> int:
-        """How many of so many other questions come before the test's own."""
-        drawn = coin.byte() % (others + 1)
-        return 0 if self._own_first else drawn
+    def among(
+        self, coin: Coin, others: Sequence[Any], ask: Callable[[Any], Any], own: Callable[[], Any]
+    ) -> tuple[Any, list[Any]]:
+        """The answer to the test's own question, put among the others, and theirs. All are asked, whatever it is: an
+        object that only denies would know the last for the test's."""
+        drawn = coin.byte() % (len(others) + 1)
+        before = 0 if self._own_first else drawn
+        told = [ask(other) for other in others[:before]]
+        answer = own()
+        return answer, told + [ask(other) for other in others[before:]]
 
 
 def _settled(value: Any, depth: int = 0) -> str | None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import random
 
 
 class Lazy:
@@ -195,10 +194,6 @@ def mixed(items, generator):
     items = list(items)
     generator.shuffle(items)
     return items
-
-
-def chance():
-    return random.random()
 
 
 class Handlers:
